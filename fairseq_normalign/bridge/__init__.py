@@ -1,0 +1,1 @@
+"""The room that knows fairseq: recording, forced decoding, the generation hook, checkpoints."""

@@ -1,0 +1,74 @@
+"""The command ``normalign``: one module a verb, loaded only when it is the one asked for."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from ..errors import NormalignError
+from ..version import __version__
+
+VERBS = {
+    "score": "score alignments against gold: AER, precision, recall, F",
+    "symmetrize": "combine the alignments of two directions",
+    "convert": "turn one alignment format into another",
+    "user-dir": "print the path to pass to fairseq's --user-dir",
+}
+"""Verb -> the line that --help shows. The verb ``a-b`` lives in the module ``a_b``, which has ``add_arguments(parser)``
+and ``run(args)``; ``run`` returns nothing, or an exit code."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one verb; a user's mistake is one line on stderr and exit code 2."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    verb = arguments[0] if arguments else None
+    if verb not in VERBS:
+        return _top_level(arguments)
+    module = importlib.import_module(f"{__name__}.{verb.replace('-', '_')}")
+    parser = argparse.ArgumentParser(
+        prog=f"normalign {verb}",
+        description=module.__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.add_arguments(parser)
+    return _guarded(parser, module.run, arguments[1:])
+
+
+def _guarded(parser: argparse.ArgumentParser, run, arguments: Sequence[str]) -> int:
+    args = parser.parse_args(arguments)
+    try:
+        code = run(args) or 0
+        sys.stdout.flush()
+        return code
+    except NormalignError as error:
+        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141  # what a shell reports for a program that SIGPIPE ended
+    except KeyboardInterrupt:
+        print(f"{parser.prog}: interrupted", file=sys.stderr)
+        return 130
+
+
+def _top_level(arguments: list[str]) -> int:
+    width = max(map(len, VERBS)) + 2
+    verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())
+    parser = argparse.ArgumentParser(
+        prog="normalign",
+        description="Word alignments from fairseq Transformers, by the lengths of the vectors they add.",
+        epilog=f"verbs:\n{verbs}\n\n'normalign VERB --help' tells more of each.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"normalign {__version__}")
+    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="what to do; one of those below")
+    parser.parse_args(arguments or ["--help"])
+    return 0
+
+
+def _silence_stdout() -> None:
+    """The reader went away: keep the interpreter from complaining when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,24 @@
+"""The one kind of error that is the user's to mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class NormalignError(Exception):
+    """A mistake in what the user gave: shown as one line, exit code 2, never a traceback."""
+
+    @classmethod
+    def at(cls, path: str | Path, line: int | None, message: str) -> NormalignError:
+        """An error that names its place: ``file:line: message`` (``line`` is 1-based)."""
+        place = f"{path}:{line}" if line is not None else str(path)
+        return cls(f"{place}: {message}")
+
+
+class MissingExtra(NormalignError):
+    """An optional package is needed here and is not installed."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}': pip install 'fairseq-normalign[{extra}]'"
+        )
