@@ -1,0 +1,60 @@
+"""Registration with fairseq: once, from wherever it is asked for first."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+import types
+import warnings
+
+from ..errors import NormalignError
+
+PACKAGE = __package__.rsplit(".", 1)[0]
+
+
+def register() -> None:
+    """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again.
+
+    ``--user-dir``, ``import fairseq_normalign`` after fairseq, and our own commands all end here; modules that are
+    already imported are not imported again, so nothing is registered twice.
+    """
+    from . import checkpoints
+
+    with quiet_host():
+        importlib.import_module("fairseq")
+    checkpoints.close_doors()
+    show_errors_in_one_line()
+    importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
+    importlib.import_module(f"{PACKAGE}.tasks.translation_normalign")
+
+
+class quiet_host:
+    """While fairseq is imported: its deprecation warnings and its notes on missing packages are not our user's."""
+
+    def __enter__(self) -> None:
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+        logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.ERROR)
+
+    def __exit__(self, *error: object) -> None:
+        self._warnings.__exit__(*error)  # type: ignore[arg-type]
+
+
+def show_errors_in_one_line() -> None:
+    """In fairseq's commands too, a user's mistake ends in one line and exit code 2, not in a traceback."""
+    previous = sys.excepthook
+    if getattr(previous, "shows_normalign_errors", False):
+        return
+
+    def hook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
+        if not issubclass(kind, NormalignError):
+            previous(kind, error, trace)
+            return
+        sys.stdout.flush()
+        print(f"fairseq_normalign: error: {error}", file=sys.stderr)
+        sys.exit(2)  # the interpreter honours an exit asked for by the hook
+
+    hook.shows_normalign_errors = True  # type: ignore[attr-defined]
+    sys.excepthook = hook
