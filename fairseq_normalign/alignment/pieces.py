@@ -1,0 +1,159 @@
+"""From pieces (subwords) back to words: which pieces make up which word."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from ..errors import NormalignError
+
+SCHEMES = ("subword_nmt", "sentencepiece", "gpt2", "bytebpe", "words")
+"""How pieces are marked. ``sentencepiece`` also reads fairseq's ``characters``; ``gpt2`` and ``bytebpe`` are two names of one
+scheme, bytes written as letters: fairseq's ``gpt2`` and ``hf_byte_bpe`` (``Ġ`` a space) and its ``byte_bpe`` (``▁``)."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Segmentation:
+    """The words of a sentence and the pieces of each.
+
+    ``spans`` are half-open ranges of piece positions, one a word, in order; ``specials`` are the positions that belong
+    to no word (language tags, end of sentence). Together they cover every position exactly once.
+    """
+
+    words: tuple[str, ...]
+    spans: tuple[Span, ...]
+    specials: tuple[int, ...]
+
+
+def segment(
+    pieces: Sequence[str],
+    scheme: str = "subword_nmt",
+    *,
+    separator: str = "@@",
+    specials: Callable[[str], bool] | Collection[str] = (),
+    decode: Callable[[str], str] | None = None,
+) -> Segmentation:
+    """Group ``pieces`` into words.
+
+    ``specials`` names the pieces that are no part of any word; none of them can be in the middle of one. ``decode``
+    turns a dictionary entry into the piece it stands for; fairseq's ``--bpe gpt2`` needs it, since its dictionary holds
+    the numbers of GPT-2's encoder.json (pass ``{str(number): piece}.get`` or alike) and not the pieces themselves.
+    """
+    if scheme not in SCHEMES:
+        raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(SCHEMES)}")
+    is_special = specials if callable(specials) else frozenset(specials).__contains__
+    special_at = [is_special(piece) for piece in pieces]
+    texts = [
+        piece if special or decode is None else decode(piece) for piece, special in zip(pieces, special_at, strict=True)
+    ]
+    words: list[str] = []
+    spans: list[Span] = []
+    lost = [position for position, special in enumerate(special_at) if special]
+    for start, stop in _runs(special_at):
+        run = texts[start:stop]
+        inner = _spans_of(run, scheme, separator)
+        if not inner:
+            lost.extend(range(start, stop))
+        for first, last in inner:
+            words.append(_word_of(run[first:last], scheme, separator))
+            spans.append((start + first, start + last))
+    return Segmentation(tuple(words), tuple(spans), tuple(sorted(lost)))
+
+
+def check_words(
+    segmentation: Segmentation, words: Sequence[str], *, unknown: str | None = None, place: str = "pieces"
+) -> None:
+    """Fail, showing both, when the pieces do not spell ``words``.
+
+    A word in which the piece ``unknown`` (for example ``<unk>``) occurs may stand for any word. ``place`` opens the
+    message: a file and line, or which side of which sentence.
+    """
+    found = segmentation.words
+    wrong = next(
+        (
+            position
+            for position, (ours, given) in enumerate(zip(found, words, strict=False))
+            if ours != given and not (unknown and unknown in ours)
+        ),
+        None,
+    )
+    if wrong is None and len(found) == len(words):
+        return
+    where = (
+        f"word {wrong + 1} is '{found[wrong]}' in pieces, '{words[wrong]}' as given"
+        if wrong is not None
+        else f"{len(found)} words in pieces, {len(words)} as given"
+    )
+    raise NormalignError(
+        f"{place}: the pieces do not spell the words: {where}; {' '.join(found)!r} / {' '.join(words)!r}"
+    )
+
+
+def _runs(special_at: Sequence[bool]) -> list[Span]:
+    """The stretches without specials, as half-open ranges."""
+    borders = [-1, *(position for position, special in enumerate(special_at) if special), len(special_at)]
+    return [(left + 1, right) for left, right in itertools.pairwise(borders) if right > left + 1]
+
+
+def _spans_of(run: Sequence[str], scheme: str, separator: str) -> list[Span]:
+    if scheme == "words":
+        return [(position, position + 1) for position in range(len(run))]
+    if scheme == "subword_nmt":
+        if not separator:
+            raise NormalignError("the subword separator is empty; subword-nmt's is @@")
+        starts = [p for p in range(len(run)) if p == 0 or not run[p - 1].endswith(separator)]
+        return _between(starts, len(run))
+    return _marked_spans(run if scheme == "sentencepiece" else [piece.replace(_GPT2_SPACE, _SPACE) for piece in run])
+
+
+def _marked_spans(run: Sequence[str]) -> list[Span]:
+    """Spans where ``▁`` opens a word. A piece of marks alone goes to the word after it, or at the end before it."""
+    bare = [piece.strip(_SPACE) for piece in run]
+    for piece, text in zip(run, bare, strict=True):
+        if _SPACE in text or (text and piece.endswith(_SPACE)):
+            raise NormalignError(f"the piece '{piece}' reaches over the end of a word: it belongs to no single one")
+    starts: list[int] = []
+    for position, piece in enumerate(run):
+        after_marks_alone = position > 0 and not bare[position - 1]
+        if position == 0 or (piece.startswith(_SPACE) and not after_marks_alone):
+            starts.append(position)
+    if starts and not any(bare[starts[-1] :]):
+        starts.pop()
+    return _between(starts, len(run))
+
+
+def _between(starts: Sequence[int], stop: int) -> list[Span]:
+    return list(itertools.pairwise([*starts, stop]))
+
+
+def _word_of(run: Sequence[str], scheme: str, separator: str) -> str:
+    if scheme == "words":
+        return run[0]
+    if scheme == "subword_nmt":
+        return "".join(piece.removesuffix(separator) for piece in run) or "".join(run)
+    if scheme == "sentencepiece":
+        return "".join(run).replace(_SPACE, "")
+    letters = "".join(run).replace(_SPACE, "").replace(_GPT2_SPACE, "")
+    return _bytes_of(letters).decode("utf-8", errors="replace")
+
+
+def _bytes_of(text: str) -> bytes:
+    """The bytes that the letters stand for; a letter outside its alphabet stands for itself."""
+    return b"".join(bytes([_BYTE_OF[letter]]) if letter in _BYTE_OF else letter.encode("utf-8") for letter in text)
+
+
+def _byte_alphabet() -> dict[str, int]:
+    """Letter -> byte. Printable Latin-1 bytes are themselves. GPT-2 counts the others from U+0100, fairseq's byte_bpe
+    adds 256 to each: no letter means two things, so one table reads both."""
+    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    others = [byte for byte in range(256) if byte not in set(printable)]
+    gpt2 = {chr(0x100 + rank): byte for rank, byte in enumerate(others)}
+    fairseq = {chr(0x100 + byte): byte for byte in others if byte != 0x20}
+    return {chr(byte): byte for byte in printable} | fairseq | gpt2
+
+
+_SPACE, _GPT2_SPACE = "▁", "Ġ"
+_BYTE_OF = _byte_alphabet()
