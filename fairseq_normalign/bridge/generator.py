@@ -1,0 +1,124 @@
+"""The generation hook: after the search is over, one forced pass over the hypotheses that will be printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..alignment.dump import DumpWriter
+from ..alignment.words import normalized
+from .aligner import AlignedPair, Aligner
+from .forced import Batch
+
+
+class PrintedAlignment(list):
+    """What fairseq prints after ``A-``: pairs (hard) or rows of numbers as text (soft).
+
+    Its commands iterate over it. Their ``--replace-unk`` instead asks, by ``alignment[i]``, for the source position of
+    the printed target word ``i``.
+    """
+
+    def __init__(self, printed: Iterable[Any], source_of: Sequence[int] = ()) -> None:
+        super().__init__(printed)
+        self._source_of = source_of
+
+    def __getitem__(self, target: Any) -> Any:
+        return self._source_of[target]
+
+
+class AligningGenerator:
+    """A generator of fairseq's (beam search, sampling, scorer of references) with alignments beside its hypotheses."""
+
+    def __init__(
+        self,
+        generator: Any,
+        aligner: Aligner,
+        *,
+        form: str,
+        level: str,
+        printed_level: str,
+        nbest: int,
+        indexed_rows: bool = False,
+        dump: DumpWriter | None = None,
+    ) -> None:
+        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` that of the ``A-`` line.
+
+        ``indexed_rows``: fairseq-interactive prints pairs whatever the form; soft rows go there as (target, numbers).
+        """
+        self.generator = generator
+        self.aligner = aligner
+        self.form = form
+        self.level = level
+        self.printed_level = printed_level
+        self.nbest = nbest
+        self.indexed_rows = indexed_rows
+        self.dump = dump
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.generator, name)
+
+    @torch.no_grad()
+    def generate(self, models: Sequence[Any], sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
+        """fairseq's ``generate``; every hypothesis that will be printed has its alignment under ``alignment``."""
+        hypotheses = self.generator.generate(models, sample, **options)
+        printed = [(row, hypo) for row, beam in enumerate(hypotheses) for hypo in beam[: self.nbest]]
+        for beam in hypotheses:
+            for hypo in beam[self.nbest :]:
+                hypo["alignment"] = PrintedAlignment([])
+        if printed:
+            self._align(sample, printed)
+        return hypotheses
+
+    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]]) -> None:
+        ids = sample["id"].tolist() if "id" in sample else list(range(len(sample["net_input"]["src_tokens"])))
+        batch = Batch(
+            encoder_input={k: v for k, v in sample["net_input"].items() if k != "prev_output_tokens"},
+            targets=[self._pieces(hypo["tokens"]) for _, hypo in printed],
+            rows=[row for row, _ in printed],
+            names=[str(ids[row]) for row, _ in printed],
+        )
+        pairs = list(self.aligner.align(batch, all_layers=self.dump is not None))
+        for (_, hypo), pair in zip(printed, pairs, strict=True):
+            hypo["alignment"] = self._printed(pair)
+        if self.dump is not None:
+            self._write(batch, pairs, [(ids[row], hypo) for row, hypo in printed])
+
+    def _pieces(self, tokens: Tensor) -> Tensor:
+        """A hypothesis without its end of sentence."""
+        tokens = tokens.cpu()
+        return tokens[:-1] if len(tokens) and tokens[-1] == self.generator.eos else tokens
+
+    def _printed(self, pair: AlignedPair) -> PrintedAlignment:
+        source_of = self._sources(pair)
+        if self.form != "soft":
+            return PrintedAlignment(pair.links(self.level), source_of)
+        rows = [[f"{value:.6f}" for value in row] for row in normalized(pair.soft(self.level))]
+        if self.indexed_rows:
+            return PrintedAlignment([(target, ",".join(row)) for target, row in enumerate(rows)], source_of)
+        return PrintedAlignment(rows, source_of)
+
+    def _sources(self, pair: AlignedPair) -> list[int]:
+        """For each printed target word the position of its source word in the printed source, tags in front counted."""
+        soft = pair.soft(self.printed_level)
+        if not soft.shape[1]:
+            return [0] * soft.shape[0]
+        return [pair.source.front + int(source) for source in np.argmax(soft, axis=1)]
+
+    def _write(self, batch: Batch, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
+        assert self.dump is not None
+        heads = self.aligner.by_head(batch) if self.dump.heads else [None] * len(pairs)
+        for (number, hypo), pair, by_head in zip(hypotheses, pairs, heads, strict=True):
+            self.dump.add(
+                number,
+                source_pieces=pair.source.pieces,
+                target_pieces=pair.target.pieces,
+                source=pair.source.by_word,
+                target=pair.target.by_word,
+                layers=pair.layers,
+                heads=by_head,
+                score=float(hypo["score"]),
+            )

@@ -1,0 +1,138 @@
+"""The Python interface: ``fairseq_normalign.load(checkpoint).align("ein Haus", "a house")``."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..alignment.decide import Link
+from ..errors import NormalignError
+from ..files import words_of
+from .aligner import AlignedPair, Aligner
+from .forced import Batch
+from .loading import LoadedModels, load_models
+from .options import AlignmentOptions
+from .text import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
+from .vocabulary import Vocabulary, scheme_of_dictionary
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A sentence pair in words, its links, and what every layer says."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: list[Link]
+    """(source, target), 0-based words."""
+    layers: list[np.ndarray]
+    """The soft alignment [target words, source words] of every decoder layer, the bottom first."""
+    layer: int
+    """The 0-based layer that decided the links."""
+    score: float
+    """Mean log-probability of the target's pieces, natural logarithm."""
+
+    @property
+    def soft(self) -> np.ndarray:
+        """The soft alignment [target words, source words] that decided the links."""
+        return self.layers[self.layer]
+
+    def pharaoh(self) -> str:
+        """The links as ``s-t`` pairs."""
+        return " ".join(f"{source}-{target}" for source, target in self.links)
+
+
+def load(
+    checkpoint: str | Path,
+    *,
+    data: str | Path | None = None,
+    bpe_codes: str | Path | None = None,
+    sentencepiece_model: str | Path | None = None,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    method: str = "norms",
+    layer: int | None = None,
+    head: int | None = None,
+    setting: str = "awi",
+    null: str = "best",
+) -> AlignmentModel:
+    """Load any fairseq Transformer checkpoint (``a.pt:b.pt`` is an ensemble) with the dictionaries in ``data``.
+
+    Sentences are then words separated by spaces; with neither ``bpe_codes`` nor ``sentencepiece_model`` they are taken
+    to be in pieces already.
+    """
+    if bpe_codes is not None and sentencepiece_model is not None:
+        raise NormalignError("give bpe_codes or sentencepiece_model, not both")
+    options = AlignmentOptions(method=method, layer=layer, head=head, setting=setting, null=null)
+    loaded = load_models(checkpoint, data=data, source_lang=source_lang, target_lang=target_lang)
+    splitter: Splitter
+    if bpe_codes is not None:
+        splitter = SubwordNmt(bpe_codes)
+    elif sentencepiece_model is not None:
+        splitter = SentencePiece(sentencepiece_model)
+    else:
+        splitter = AlreadyPieces(scheme_of_dictionary(loaded.source_dictionary))
+    return AlignmentModel(loaded, splitter, options)
+
+
+class AlignmentModel:
+    """A loaded Transformer that aligns given pairs and translates with alignments."""
+
+    def __init__(self, loaded: LoadedModels, splitter: Splitter, options: AlignmentOptions) -> None:
+        self.loaded = loaded
+        self.splitter = splitter
+        source, target = (
+            Vocabulary(dictionary, splitter.scheme, tags=options.tags)
+            for dictionary in (loaded.source_dictionary, loaded.target_dictionary)
+        )
+        self.aligner = Aligner(loaded.models, source, target, options)
+
+    def align(self, source: str, target: str) -> Alignment:
+        """Align a given pair by forced decoding."""
+        generator = self._generator(score_reference=True)
+        tokens = self._tokens(source, self.loaded.source_dictionary)
+        forced = self._tokens(target, self.loaded.target_dictionary)
+        sample = self._sample(tokens)
+        eos = torch.tensor([self.loaded.target_dictionary.eos()])
+        sample["target"] = torch.cat([forced, eos])[None]
+        sample["net_input"]["prev_output_tokens"] = torch.cat([eos, forced])[None]
+        hypothesis = generator.generate(self.loaded.models, sample)[0][0]
+        return self._alignment(sample, forced, float(hypothesis["score"]))
+
+    def translate(self, source: str, *, beam: int = 5, nbest: int = 1) -> list[Alignment]:
+        """Translate by beam search; the best ``nbest`` translations with their alignments, the best first."""
+        generator = self._generator(beam=max(beam, nbest))
+        sample = self._sample(self._tokens(source, self.loaded.source_dictionary))
+        hypotheses = generator.generate(self.loaded.models, sample)[0][:nbest]
+        pieces = [hypothesis["tokens"][:-1] for hypothesis in hypotheses]
+        return [
+            self._alignment(sample, tokens, float(hypothesis["score"]))
+            for tokens, hypothesis in zip(pieces, hypotheses, strict=True)
+        ]
+
+    def _generator(self, **options: Any) -> Any:
+        return self.loaded.task.build_generator(self.loaded.models, Namespace(**options))
+
+    def _tokens(self, sentence: str, dictionary: Any) -> torch.Tensor:
+        pieces = self.splitter(words_of(sentence))
+        return torch.tensor([dictionary.index(piece) for piece in pieces], dtype=torch.long)
+
+    def _sample(self, tokens: torch.Tensor) -> dict[str, Any]:
+        source = torch.cat([tokens, torch.tensor([self.loaded.source_dictionary.eos()])])[None]
+        return {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([source.size(1)])}}
+
+    def _alignment(self, sample: dict[str, Any], target: torch.Tensor, score: float) -> Alignment:
+        encoder_input = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
+        pair: AlignedPair = next(self.aligner.align(Batch(encoder_input, [target], [0]), all_layers=True))
+        return Alignment(
+            source=pair.source.by_word.words,
+            target=pair.target.by_word.words,
+            links=pair.links(),
+            layers=[pair.soft(layer=layer) for layer in range(len(pair.layers))],
+            layer=pair.chosen,
+            score=score,
+        )

@@ -1,0 +1,74 @@
+"""How alignments are to be read: one set of options for fairseq's task, our commands and the Python interface."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch import nn
+
+from ..alignment.decide import NULL_POLICIES
+from ..alignment.words import SETTINGS
+from ..attribution import METHODS
+from ..errors import NormalignError
+from .reading import decoder_layers
+
+LEVELS = ("word", "piece")
+TAGS = r"__\w+__|<2\w+>|>>\w+<<|\[\w\w_\w\w\]|<lang:\w+>"
+"""Language tags as they are commonly written; they count as tags only in front of a sentence."""
+
+
+@dataclass(frozen=True)
+class AlignmentOptions:
+    """Method, layer, head and setting, all as a person types them: layer and head count from 1."""
+
+    method: str = "norms"
+    layer: int | None = None
+    """1-based; None: the bottom third of the decoder (2 of 6, 1 of 3)."""
+    head: int | None = None
+    """1-based; None: all heads together."""
+    setting: str = "awi"
+    null: str = "best"
+    tags: str = TAGS
+
+    def __post_init__(self) -> None:
+        _choose("method", self.method, sorted(METHODS))
+        _choose("setting", self.setting, SETTINGS)
+        _choose("null policy", self.null, NULL_POLICIES)
+        try:
+            re.compile(self.tags)
+        except re.error as error:
+            raise NormalignError(f"the pattern for language tags '{self.tags}' is not valid: {error}") from None
+
+    def layer_of(self, model: nn.Module) -> int:
+        """The 0-based layer to read from this model."""
+        count = len(decoder_layers(model))
+        if self.layer is None:
+            return bottom_third(count) - 1
+        if not 1 <= self.layer <= count:
+            raise NormalignError(f"there is no decoder layer {self.layer}; the model has {count}, counted from 1")
+        return self.layer - 1
+
+
+def bottom_third(layers: int) -> int:
+    """The 1-based layer a third of the way up: where norms align best in the papers and in our measurements."""
+    return max(1, round(layers / 3))
+
+
+def layer_argument(text: str | int | None) -> int | str | None:
+    """'auto', a 1-based number, or nothing."""
+    if text is None or text == "auto" or isinstance(text, int):
+        return text
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise NormalignError(f"layer '{text}' is neither 'auto' nor a number from 1 on")
+    return number
+
+
+def _choose(what: str, value: str, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise NormalignError(f"unknown {what} '{value}'; choose one of {', '.join(choices)}")
