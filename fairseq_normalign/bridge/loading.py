@@ -6,7 +6,7 @@ import contextlib
 import io
 import logging
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -105,22 +105,29 @@ def _task(
             if saved is not None and saved.get(name) is not None:
                 config[name] = saved.get(name)
         config.update({"post_process": None, **options})
+    directory = Path(data) if data is not None else path.parent
     source, target = source_lang or config.source_lang, target_lang or config.target_lang
     if not source or not target:
-        raise NormalignError(f"{path}: does not say its languages; give the source and the target language")
-    config.source_lang, config.target_lang = source, target
-    config.data = str(_dictionary_directory(path, data, (source, target)))
+        source, target = _language_pair(directory, path)
+    for language in (source, target):
+        if not (directory / f"dict.{language}.txt").is_file():
+            hint = "" if data is not None else "; give the directory that fairseq-preprocess wrote as --data"
+            raise NormalignError(f"{directory / f'dict.{language}.txt'}: no such dictionary{hint}")
+    config.update({"source_lang": source, "target_lang": target, "data": str(directory)})
     return TranslationNormalignTask.setup_task(config)
 
 
-def _dictionary_directory(path: Path, data: str | Path | None, languages: Sequence[str]) -> Path:
-    directory = Path(data) if data is not None else path.parent
-    for language in languages:
-        dictionary = directory / f"dict.{language}.txt"
-        if not dictionary.is_file():
-            hint = "" if data is not None else "; give the directory that fairseq-preprocess wrote as --data"
-            raise NormalignError(f"{dictionary}: no such dictionary{hint}")
-    return directory
+def _language_pair(directory: Path, path: Path) -> tuple[str, str]:
+    """The languages by the names of the binarized files, as fairseq infers them."""
+    from fairseq.data.data_utils import infer_language_pair
+
+    source, target = infer_language_pair(str(directory)) if directory.is_dir() else (None, None)
+    if source is None or target is None:
+        raise NormalignError(
+            f"{path}: does not say its languages, nor do the files in {directory}; "
+            "give them as --source-lang and --target-lang"
+        )
+    return source, target
 
 
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
