@@ -118,7 +118,7 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     found = letters[others]
     sizes = np.diff(others, prepend=-1) - 1  # of the number that ends before each
     newlines = others[found == _NEWLINE]
-    if not _white_but_one_a_link(letters, others, found, np.count_nonzero(sizes) // 2, len(newlines)):
+    if not _white_but_one_a_link(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
         return None
     if not sizes.all():
         ends_number = sizes > 0

@@ -12,14 +12,17 @@ from .ids import IdSentences
 from .log import GenerateLog
 from .reading import AlignmentFile
 
-BLOCK = 4096
+BLOCK = 1024
 
 
 def in_step(
-    files: Sequence[AlignmentFile], lengths: Lengths | None = None, *, size: int = BLOCK
+    files: Sequence[AlignmentFile], lengths: Lengths | None = None, *, ids_in_order: bool = False, size: int = BLOCK
 ) -> Iterator[list[Block]]:
-    """Blocks of the same sentences, one a file, to the end; an error when a file has more or fewer sentences."""
-    place_together(files, lengths)
+    """Blocks of the same sentences, one a file, to the end; an error when a file has more or fewer sentences.
+
+    ``ids_in_order`` takes the ids of a file as an order alone; else a gap in them is a sentence without links.
+    """
+    place_together(files, lengths, ids_in_order=ids_in_order)
     while True:
         known = lengths.take(size) if lengths else {}
         wanted = min((len(values) for values in known.values()), default=size)
@@ -47,7 +50,9 @@ def _uneven(files: Sequence[AlignmentFile], lengths: Lengths | None) -> Normalig
     return NormalignError(f"{name} has {count} sentences, {other} has {different}{hint}")
 
 
-def place_together(files: Sequence[AlignmentFile], lengths: Lengths | None = None) -> None:
+def place_together(
+    files: Sequence[AlignmentFile], lengths: Lengths | None = None, *, ids_in_order: bool = False
+) -> None:
     """Put the sentences of files with ids in step with the others; the first file is the one that must be complete.
 
     How many sentences there are is known from ``lengths``, else from the first file without ids. When every file has
@@ -55,6 +60,10 @@ def place_together(files: Sequence[AlignmentFile], lengths: Lengths | None = Non
     """
     with_ids = [file for file in files if isinstance(file.sentences, IdSentences)]
     if not with_ids:
+        return
+    if ids_in_order:
+        for file in with_ids:
+            file.sentences.place_at(file.sentences.ids, len(file.sentences.ids))  # type: ignore[union-attr]
         return
     count, counted = (lengths.count(), "the source or target text") if lengths else (None, "")
     if count is None:
