@@ -175,7 +175,7 @@ def test_base_from_the_indices(tmp_path, text, base):
 def test_base_that_does_not_show_is_asked_for(tmp_path, text):
     path = tmp_path / "links"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(NormalignError, match="does it count words from 0 or 1.*say --base 0 or --base 1"):
+    with pytest.raises(NormalignError, match=r"does it count words from 0 or 1.*say --base 0 or --base 1"):
         read_links(path)
     assert read_links(path, base=1)[0] in ([(0, 0)], [(0, 0), (1, 1)], [(1, 2)])
 
@@ -205,7 +205,7 @@ def test_lengths_settle_base_and_direction(tmp_path, links, base, reverse):
 
 def test_writer_asks_what_to_do_with_possible_links():
     with pytest.raises(
-        NormalignError, match="sentence 1: link 0-1 is only possible.*--possible keep or --possible drop"
+        NormalignError, match=r"sentence 1: link 0-1 is only possible.*--possible keep or --possible drop"
     ):
         written("pharaoh", [[(0, 1, False)]])
     assert written("pharaoh", [[(0, 1, False), (2, 2, True)]], possible="keep") == "0-1 2-2\n"

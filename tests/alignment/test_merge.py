@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +21,7 @@ def obvious(soft, target_spans, source_spans, source, target):
 @st.composite
 def spans_over(draw, length):
     cuts = sorted(draw(st.sets(st.integers(0, length))))
-    spans = list(zip(cuts[:-1], cuts[1:], strict=True))
+    spans = list(itertools.pairwise(cuts))
     return [span for span in spans if draw(st.booleans())]
 
 
