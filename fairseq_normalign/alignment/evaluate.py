@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import NormalignError
 from .formats import AlignmentFile, Block, Lengths, in_step
-from .score import COUNTS, count_blocks
+from .score import COUNTS, count_blocks, link_numbers
 
 SentenceSink = Callable[[int, int, np.ndarray], None]
 """Called with the number of a system, the position of the first sentence, and the counts ``[n, 5]`` of a block."""
@@ -90,6 +90,5 @@ def check_agreement(
 def _hits(wanted: Block, block: Block) -> np.ndarray:
     """``[L]``: whether each link of ``block`` is a link of ``wanted``."""
     width = 2 + max(int(side.max(initial=0)) for b in (wanted, block) for side in (b.source, b.target))
-    keys = [(b.sentence * width + b.source) * width + b.target for b in (wanted, block)]
     inside = (block.source >= 0) & (block.target >= 0)
-    return np.isin(keys[1], keys[0]) & inside
+    return np.isin(link_numbers(block, width), link_numbers(wanted, width)) & inside
