@@ -29,7 +29,7 @@ from ..errors import NormalignError
 logger = logging.getLogger(__name__)
 
 # fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
-# ruff: noqa: UP007, UP045
+# ruff: noqa: UP045
 
 
 @dataclass

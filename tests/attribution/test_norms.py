@@ -19,7 +19,16 @@ from fairseq_normalign.errors import NormalignError
 
 
 def random_attention(
-    batch: int, heads: int, steps: int, length: int, head_dim: int, channels: int, *, bias: bool, padded: bool, seed: int
+    batch: int,
+    heads: int,
+    steps: int,
+    length: int,
+    head_dim: int,
+    channels: int,
+    *,
+    bias: bool,
+    padded: bool,
+    seed: int,
 ) -> CrossAttention:
     random = torch.Generator().manual_seed(seed)
     scores = torch.randn(batch, heads, steps, length, generator=random, dtype=torch.float64)

@@ -56,7 +56,7 @@ def with_command(plain_checkpoint, tmp_path, witness) -> Path:
 def with_code(plain_checkpoint, tmp_path, witness) -> Path:
     def add(state):
         model = state["cfg"]["model"]
-        setattr(model, "adaptive_softmax_cutoff", f"__import__('os').system('touch {witness}')")
+        model.adaptive_softmax_cutoff = f"__import__('os').system('touch {witness}')"
 
     return changed(plain_checkpoint, tmp_path / "code.pt", add)
 
@@ -133,7 +133,11 @@ def test_what_is_no_literal(text):
         literal(text)
 
 
-@given(st.recursive(st.one_of(st.integers(), st.booleans(), st.text(), st.none()), lambda inner: st.lists(inner) | st.tuples(inner)))
+@given(
+    st.recursive(
+        st.one_of(st.integers(), st.booleans(), st.text(), st.none()), lambda inner: st.lists(inner) | st.tuples(inner)
+    )
+)
 def test_literals_are_what_python_says(value):
     assert literal(repr(value)) == value
 

@@ -114,7 +114,8 @@ def test_batches_do_not_matter(binarized, plain_checkpoint, words, options):
 
 
 @pytest.mark.parametrize(
-    "options", [("--sampling", "--nbest", 3), ("--prefix-size", 2), ("--beam", 1), ("--diversity-rate", 0.5), ("--fp16",)]
+    "options",
+    [("--sampling", "--nbest", 3), ("--prefix-size", 2), ("--beam", 1), ("--diversity-rate", 0.5), ("--fp16",)],
 )
 def test_other_searches_work_too(binarized, plain_checkpoint, options):
     output = generate(binarized, plain_checkpoint, "--print-alignment", "hard", *options)
@@ -181,7 +182,15 @@ def test_forced_decoding_of_a_translation_gives_its_alignment(binarized, plain_c
     for side, kind in (("de", "S"), ("en", "H")):
         text = [" ".join(sentence(lines_of(pieces, kind)[number][0])) for number in range(13)]
         (raw / f"test.de-en.{side}").write_text("\n".join(text) + "\n", encoding="utf-8")
-    options = ("--dataset-impl", "raw", "--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt")
+    options = (
+        "--dataset-impl",
+        "raw",
+        "--score-reference",
+        "--print-alignment",
+        "hard",
+        "--post-process",
+        "subword_nmt",
+    )
     forced = generate(raw, plain_checkpoint, *options)
     assert lines_of(forced, "A") == lines_of(words, "A")
 
@@ -245,9 +254,7 @@ def test_an_empty_source_line_has_no_links(binarized, plain_checkpoint, tmp_path
 def test_a_sentence_that_is_too_long_is_named(binarized, plain_checkpoint):
     with pytest.raises(NormalignError, match=r"sentence \d+ has .* pieces"):
         generate(binarized, plain_checkpoint, "--max-source-positions", 5)
-    output = generate(
-        binarized, plain_checkpoint, "--max-source-positions", 5, "--skip-invalid-size-inputs-valid-test"
-    )
+    output = generate(binarized, plain_checkpoint, "--max-source-positions", 5, "--skip-invalid-size-inputs-valid-test")
     assert 0 < len(lines_of(output, "H")) < 13
 
 
