@@ -29,6 +29,10 @@ class LayerMethod(Method):
     def by_head(self, attention: CrossAttention) -> Tensor:
         """The soft alignment of each head alone: -> [B, H, T, S]."""
 
+    def both(self, attention: CrossAttention) -> tuple[Tensor, Tensor]:
+        """What :meth:`layer` and :meth:`by_head` give, for methods that can share work between them."""
+        return self.layer(attention), self.by_head(attention)
+
 
 METHODS: dict[str, type[Method]] = {}
 
