@@ -21,7 +21,7 @@ from ..alignment.words import SETTINGS
 from ..bridge.aligner import Aligner
 from ..bridge.datasets import keep_every_sentence, post_process_original_text
 from ..bridge.generator import AligningGenerator
-from ..bridge.options import LEVELS, TAGS, AlignmentOptions, layer_argument
+from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
 from ..bridge.reading import decoder_layers, make_readable
 from ..bridge.vocabulary import Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
@@ -46,8 +46,8 @@ class TranslationNormalignConfig(TranslationConfig):
     normalign_head: Optional[int] = field(
         default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
     )
-    normalign_setting: ChoiceEnum(SETTINGS) = field(  # type: ignore[valid-type]
-        default="awi",
+    normalign_setting: ChoiceEnum((DEFAULT_SETTING, *SETTINGS)) = field(  # type: ignore[valid-type]
+        default=DEFAULT_SETTING,
         metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
     )
     normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
