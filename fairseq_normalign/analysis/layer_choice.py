@@ -1,9 +1,9 @@
 """Which layer and setting to read, without gold. numpy only.
 
 Two criteria decide. With models of both directions, agreement: the share of links that both find. Two models err alike
-far less often than they are right alike. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that is
-aligned: the mean share it gives to the source words that a layer links. The others are printed beside them; on real models
-each of them is misled by some layer.
+far less often than they are right alike. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that
+is aligned: the mean share it gives to the source words that a layer links. The others are printed beside them; on real
+models each of them is misled by some layer.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class _Side:
             Candidate(method, setting, layer)
             for method in methods
             for setting in settings
-            for layer in range(len(pairs[0].layers[method, setting]))
+            for layer in range(len(pairs[0].layers.get((method, setting), ())))
         ]
         self.decided = [
             np.stack([pair.layers[c.method, c.setting][c.layer] for c in self.candidates]) for pair in pairs
@@ -202,13 +202,13 @@ def _draws(sentences: int, seed: int) -> np.ndarray:
 def _choice(
     side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0, shape: tuple[int, ...] = ()
 ) -> Choice:
-    """The best candidate of a side; for agreement the scores are of pairs of candidates, ``shape`` [forward, backward]."""
+    """The best candidate of a side. Agreement is scored for pairs of candidates: ``shape`` [forward, backward]."""
 
     def mine(index: np.ndarray) -> np.ndarray:
         return np.unravel_index(index, shape)[axis] if shape else index
 
     ratio = scores.ratio()
-    best = int(mine(np.argmax(ratio)))
+    best = int(mine(np.asarray(ratio.argmax())))
     own = ratio if not shape else ratio.reshape(shape).max(axis=1 - axis)
     winners = mine(scores.ratio(draws).argmax(axis=1))
     order = [int(k) for k in np.argsort(-own, kind="stable") if k != best]

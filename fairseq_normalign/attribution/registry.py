@@ -57,9 +57,9 @@ class ReadsLayer(Method, Generic[Record]):
     def by_head(self, record: Record) -> Tensor:
         """The soft alignment of each head alone: -> [B, H, T, S]."""
 
-    def both(self, attention: CrossAttention) -> tuple[Tensor, Tensor]:
+    def both(self, record: Record) -> tuple[Tensor, Tensor]:
         """What :meth:`layer` and :meth:`by_head` give, for methods that can share work between them."""
-        return self.layer(attention), self.by_head(attention)
+        return self.layer(record), self.by_head(record)
 
 
 class LayerMethod(ReadsLayer[Attention]):
