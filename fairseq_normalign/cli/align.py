@@ -1,0 +1,210 @@
+"""Align a bitext by forced decoding, with any fairseq Transformer.
+
+One line of links a pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh). A pair that is
+empty on one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+
+A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
+processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
+process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ..alignment.dump import DumpWriter
+from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
+from ..errors import NormalignError
+from ..files import STDIO, check_writable
+from .model_arguments import (
+    add_model_arguments,
+    add_reading_arguments,
+    add_reverse_arguments,
+    add_text_arguments,
+    alignment_options,
+    bitext_aligner,
+    prepare_torch,
+)
+
+if TYPE_CHECKING:
+    from ..bridge.bitext import Bitext
+    from ..bridge.corpus import BitextAligner
+    from ..bridge.job import Files
+    from ..bridge.processes import Processes
+
+WITHOUT_EFFECT = {
+    *("source", "target", "output", "scores", "soft", "resume", "progress"),
+    *("data", "reverse_data", "threads"),
+}
+"""Arguments that may change between an interrupted run and the one that goes on."""
+
+EMPTY, TOO_LONG = "empty", "too long"
+
+EPILOG = """\
+--soft and --scores are files beside the links, with a line a pair. --soft: a row a target word, rows separated by
+spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: a
+number a link, in the order of the links: the share of the source word in its target word's row; with two directions the
+mean of theirs.
+--dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.alignment.dump.Dump reads.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_model_arguments(parser)
+    add_text_arguments(parser)
+    add_reading_arguments(parser)
+    add_reverse_arguments(parser)
+    parser.add_argument(
+        "--symmetrize", choices=tuple(SYMMETRIZATIONS), help="how the two directions are combined (grow-diag)"
+    )
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
+    writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
+    writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
+    writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
+    writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
+    writing.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
+    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    prepare_torch(args)
+    from ..bridge.processes import processes
+
+    with processes() as group:
+        try:
+            _check(args, group)
+            _align(args, group)
+        except NormalignError:
+            if group.is_first:
+                raise
+            return 2  # the first process says it
+    return 0
+
+
+def _check(args: argparse.Namespace, group: Processes) -> None:
+    outputs = [path for path in (args.output, args.scores, args.soft) if path]
+    for path in outputs[1:]:
+        if path == STDIO:
+            raise NormalignError("only the links (-o) can go to standard output")
+    if len(set(outputs)) < len(outputs):
+        raise NormalignError(f"two outputs to the same file: {', '.join(outputs)}")
+    for path in outputs:
+        if path != STDIO:
+            check_writable(path)
+    if args.symmetrize and not args.reverse_path:
+        raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
+    if args.reverse_path and (args.soft or args.dump):
+        raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
+    if args.resume and (args.output == STDIO or args.dump):
+        raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
+    if group.count > 1 and STDIO in (args.source, args.target):
+        raise NormalignError("several processes cannot share standard input; give files")
+
+
+def _align(args: argparse.Namespace, group: Processes) -> None:
+    from ..bridge.bitext import Bitext
+    from ..bridge.job import Outputs, align_bitext
+
+    bitext = Bitext(args.source, args.target)
+    total = bitext.count()
+    files = _files(args) if group.is_first else None
+    outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
+    try:
+        aligner = _aligner(args, bitext, files, group)
+        with contextlib.ExitStack() as stack:
+            dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
+            bar = stack.enter_context(_progress(args, total, files))
+            counts = align_bitext(bitext, aligner, files, group, outputs=outputs, dump=dump, done=bar.update)
+    except BaseException:
+        if files and files.abandon():
+            print(f"normalign align: what is done is kept in {args.output}.part; --resume goes on", file=sys.stderr)
+        raise
+    if files:
+        files.finish()
+        _report(counts)
+
+
+def _files(args: argparse.Namespace) -> Files:
+    from ..resumable import PlainFiles, ResumableFiles, can_be_continued
+
+    paths = [path for path in (args.output, args.scores, args.soft) if path]
+    if args.dump or not can_be_continued(args.output):
+        return PlainFiles(paths)
+    return ResumableFiles(paths, _job(args), resume=args.resume)
+
+
+def _job(args: argparse.Namespace) -> dict[str, object]:
+    """What must not change while a run is interrupted. The texts are watched by their content."""
+    from ..bridge.directions import fingerprint
+
+    described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
+        given = described[name] or []
+        described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
+    return {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+
+
+def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
+    from ..bridge.options import layer_argument
+
+    layer = layer_argument(args.layer)
+    aligner = bitext_aligner(
+        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or "grow-diag"
+    )
+    if layer == "auto":
+        settled = _settle(args, aligner, bitext, files) if files else None
+        for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
+            if direction is not None:
+                direction.aligner.read_at(*place)
+    return aligner
+
+
+def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
+    """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
+    from ..alignment.words import SETTINGS
+    from ..bridge.layer_auto import SAMPLE, judge_by_text
+    from ..report.layer_table import sentence_of
+
+    if files.journal.choice:
+        return files.journal.choice
+    settings = (args.setting,) if args.setting else SETTINGS
+    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
+    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}", file=sys.stderr)
+    choices = [verdict.choice]
+    if verdict.reverse_choice is not None:
+        print(
+            f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
+        )
+        choices.append(verdict.reverse_choice)
+    files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
+    return files.journal.choice
+
+
+def _progress(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total,
+        initial=files.journal.counts.get("pairs", 0) if files else 0,
+        unit=" pairs",
+        disable=not files or not (args.progress or sys.stderr.isatty()),
+        dynamic_ncols=True,
+        smoothing=0.05,
+    )
+
+
+def _report(counts: Counter[str]) -> None:
+    """Say which pairs have no alignment."""
+    empty, long = counts[EMPTY], counts[TOO_LONG]
+    if empty or long:
+        print(
+            f"normalign align: {empty + long} of {counts['pairs']} pairs have an empty line: "
+            f"{empty} empty on one side, {long} longer than the model's positions",
+            file=sys.stderr,
+        )
