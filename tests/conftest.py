@@ -78,9 +78,9 @@ def write_bitext(directory: Path, sizes: dict[str, int]) -> None:
 
 @pytest.fixture(scope="session")
 def bitext(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """train (60 pairs), test (13) and small (5), in pieces."""
+    """train (60 pairs), valid (4), test (13) and small (5), in pieces."""
     directory = tmp_path_factory.mktemp("bitext")
-    write_bitext(directory, {"train": 60, "test": 13, "small": 5})
+    write_bitext(directory, {"train": 60, "valid": 4, "test": 13, "small": 5})
     return directory
 
 
@@ -88,7 +88,8 @@ def bitext(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def binarized(bitext: Path) -> Path:
     """What fairseq-preprocess makes of it."""
     out = bitext / "bin"
-    prefixes = ("--trainpref", bitext / "train", "--testpref", f"{bitext / 'test'},{bitext / 'small'}")
+    prefixes = ("--trainpref", bitext / "train", "--validpref", bitext / "valid")
+    prefixes += ("--testpref", f"{bitext / 'test'},{bitext / 'small'}")
     succeed("fairseq-preprocess", "-s", "de", "-t", "en", *prefixes, "--destdir", out, "--joined-dictionary")
     return out
 
