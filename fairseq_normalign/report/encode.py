@@ -64,7 +64,7 @@ def pack(arrays: Sequence[np.ndarray]) -> str:
     """Whole numbers up to 65535 as base64 of deflated bytes: first all low bytes, then all high bytes."""
     flat = np.concatenate([np.zeros(0, dtype="<u2"), *(array.ravel().astype("<u2") for array in arrays)])
     planes = flat.view(np.uint8).reshape(-1, 2).T.tobytes()
-    return base64.b64encode(zlib.compress(planes, 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(planes, 6)).decode("ascii")
 
 
 def unpack(text: str) -> np.ndarray:

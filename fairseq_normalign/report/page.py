@@ -14,15 +14,11 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..alignment.pieces import Segmentation
-from ..alignment.score import count_links
 from ..errors import NormalignError
 from ..files import check_writable, open_output
+from .counts import argmax_counts
 from .encode import LEVELS, keep_argmax, pack, quantize
-from .pairs import Choice, Pair, Reading, ReadingShape, Side, choices_of, links_of
-
-COUNTED = ("links", "sure_hits", "possible_hits")
-"""What the page knows of every sentence and choice, beside the number of its sure links."""
-
+from .pairs import Choice, Pair, Reading, ReadingShape, Side
 
 @dataclass(frozen=True)
 class PageSummary:
@@ -65,7 +61,7 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
     """Write the numbers of every pair; return what the page has to know of them all."""
     shapes: dict[str, ReadingShape] = {}
     sentences: list[dict[str, Any]] = []
-    counts: list[list[int]] = []
+    counts: list[np.ndarray] = []
     for pair in pairs:
         found = {name: reading.shape for name, reading in pair.readings.items()}
         if sentences and found != shapes:
@@ -74,7 +70,7 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
         arrays, scales = _levels(pair)
         out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
         sentences.append({**_sentence(pair), "z": scales})
-        counts.append(_counts(pair, shapes))
+        counts.append(argmax_counts(pair))
     if not sentences:
         raise NormalignError("there is no sentence to show")
     return {
@@ -82,7 +78,7 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
         "levels": LEVELS,
         "gold": any("g" in sentence for sentence in sentences),
         "sentences": sentences,
-        "counts": base64.b64encode(np.asarray(counts, dtype="<u2").tobytes()).decode("ascii"),
+        "counts": base64.b64encode(np.stack(counts).astype("<u2").tobytes()).decode("ascii"),
     }
 
 
@@ -138,19 +134,6 @@ def _owners(words: Segmentation, length: int) -> list[int]:
     for word, (start, stop) in enumerate(words.spans):
         owners[start:stop] = [word] * (stop - start)
     return owners
-
-
-def _counts(pair: Pair, shapes: Mapping[str, ReadingShape]) -> list[int]:
-    """The numbers of :data:`COUNTED` for every choice in order."""
-    row: list[int] = []
-    for name, shape in shapes.items():
-        for choice in choices_of(name, shape):
-            if pair.gold is None:
-                row += [0] * len(COUNTED)
-                continue
-            links, _, _, sure_hits, possible_hits = count_links(pair.gold, links_of(pair, choice))
-            row += [links, sure_hits, possible_hits]
-    return row
 
 
 def _inert(data: Any) -> str:

@@ -6,7 +6,7 @@
   const sentences = data.sentences;
   const methods = data.methods;
   const KINDS_COUNTED = 3; // links, sure hits, possible hits
-  const ROW_HEIGHT = 68;
+  const ROW_HEIGHT = 74;
   const MAX_CACHED = 64;
 
   const byId = (id) => document.getElementById(id);
@@ -561,10 +561,10 @@
 
   /* -- matrix -- */
 
-  const LETTER = 7.3; // roughly, of the label font; only to know when to cut
+  const DETAIL_ROOM = 420; // beside a matrix that leaves this much, the numbers of a word stand at its side
 
   function drawMatrix(pair) {
-    const room = byId("view").clientWidth - 20;
+    const room = byId("stage").clientWidth - 22;
     const narrow = room < 560;
     const columns = pair.sources.length, rows = pair.targets.length;
     const longest = (labels) => Math.max(...labels.map((label) => widthOf(label.text)));
@@ -572,6 +572,7 @@
     const top = Math.min(narrow ? 110 : 170, longest(pair.sources) + 16);
     const size = Math.max(narrow ? 17 : 18, Math.min(32, Math.floor((room - left) / columns)));
     const measure = { left, top, size, width: columns * size, height: rows * size };
+    byId("stage").classList.toggle("beside", room - left - measure.width > DETAIL_ROOM);
 
     const cells = node("div", { class: "cells", id: "cells" });
     cells.style.width = measure.width + "px";
@@ -656,12 +657,12 @@
   function frame(right, x, y, size) {
     const box = { x: x + 2, y: y + 2, width: size - 4, height: size - 4 };
     const parts = [drawn("rect", { class: "halo", ...box }), drawn("rect", { class: "frame " + (right ? "right" : "wrong"), ...box })];
-    if (!right) parts.push(cross(x + size / 2, y + size / 2, size * 0.16));
+    if (!right) parts.push(cross(x + size / 2, y + size / 2, size * 0.16, "under"), cross(x + size / 2, y + size / 2, size * 0.16));
     return parts;
   }
 
-  function cross(x, y, reach) {
-    return drawn("path", { class: "sign wrong", d: `M${x - reach} ${y - reach}L${x + reach} ${y + reach}M${x + reach} ${y - reach}L${x - reach} ${y + reach}` });
+  function cross(x, y, reach, layer = "wrong") {
+    return drawn("path", { class: "sign " + layer, d: `M${x - reach} ${y - reach}L${x + reach} ${y + reach}M${x + reach} ${y - reach}L${x - reach} ${y + reach}` });
   }
 
   function label(side, index, text, special, options, place) {
@@ -738,6 +739,7 @@
   const isRightToLeft = (labels) => /^[^A-Za-z\u00c0-\u024f\u0370-\u05cf]*[\u0590-\u08ff\ufb1d-\ufefc]/.test(labels.map((l) => l.text).join(" "));
 
   function drawLinked(pair) {
+    byId("stage").classList.remove("beside");
     const svg = drawn("svg", { "aria-hidden": "true" }, pattern());
     const side = (name, labels) => {
       const words = labels.map((word, k) => node("button", {
@@ -848,7 +850,7 @@
     const rows = [...told, ...rest].sort((a, b) => b.value - a.value || a.k - b.k).map((o) => detailRow(pair, o));
     const head = node("h3", {}, node("bdi", { text: own.text }), ` ${word.side === "target" ? "←" : "→"} ${word.side === "target" ? "source" : "target"}`);
     const none = node("p", { class: "hint", text: "No link." });
-    const titles = node("tr", {}, ...["word", "", "value", "share", "in words"].map((text) => node("th", { scope: "col", text: pair.soft || !["value", "share"].includes(text) ? text : "" })));
+    const titles = node("tr", {}, ...["word", "", "value", "share", "verdict"].map((text) => node("th", { scope: "col", text: pair.soft || !["value", "share"].includes(text) ? text : "" })));
     place.replaceChildren(head, rows.length ? node("table", {}, node("thead", {}, titles), node("tbody", {}, ...rows)) : none);
   }
 

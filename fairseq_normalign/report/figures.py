@@ -1,0 +1,237 @@
+"""Soft alignments as figures: words on both axes, links in green frames, gold filled and hatched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..alignment.decide import Link
+from ..errors import MissingExtra, NormalignError
+from ..files import check_writable, open_binary_output
+from .fonts import drawn_text, missing_letters, usable_families
+from .pairs import Choice, Pair, links_of, soft_of
+
+FORMATS = ("png", "svg", "pdf")
+RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"
+_HEAT = ("#ffffff", "#dfe6f0", "#9db3d3", "#4a6ea5", "#1c3766")
+_CELL, _FONT = 0.27, 8.5
+_LONGEST_LABEL = 22
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a figure looks."""
+
+    threshold: float | None = None
+    """None: argmax; else the share of its row that makes a link."""
+    level: str = "word"
+    reference: bool = True
+    """A panel of the gold alone beside the others, when there is gold."""
+    columns: int = 3
+    dpi: int = 150
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One grid of the figure."""
+
+    title: str
+    soft: np.ndarray | None
+    """[target, source]."""
+    links: Sequence[Link]
+    judged: bool
+    """Whether links are held against the gold."""
+
+
+def save_figure(path: str | Path, pairs: Sequence[Pair], choices: Sequence[Choice], style: Style | None = None) -> str:
+    """Draw pairs, one figure each, its choices side by side; ``path`` ends in .png, .svg or .pdf.
+
+    A PDF has one page a pair; PNG and SVG hold one pair only. Returns the letters that no installed font has.
+    """
+    style = style or Style()
+    format = figure_format(path)
+    if len(pairs) > 1 and format != "pdf":
+        raise NormalignError(f"{path}: only a PDF holds several sentences; write one {format} file a sentence")
+    check_writable(path)
+    missing = ""
+    with open_binary_output(path) as out:
+        if format == "pdf":
+            from matplotlib.backends.backend_pdf import PdfPages
+
+            with PdfPages(out, metadata={"CreationDate": None}) as pages:
+                for pair in pairs:
+                    figure, lost = figure_of(pair, choices, style)
+                    missing += lost
+                    pages.savefig(figure)
+        else:
+            figure, missing = figure_of(pairs[0], choices, style)
+            metadata = {"Date": None} if format == "svg" else None
+            figure.savefig(out, format=format, dpi=style.dpi, metadata=metadata)
+    return "".join(sorted(set(missing)))
+
+
+def figure_format(path: str | Path) -> str:
+    """The format that the name asks for."""
+    format = Path(path).suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise NormalignError(f"{path}: a figure is {', '.join('.' + known for known in FORMATS)}, by the end of its name")
+    return format
+
+
+def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None) -> tuple[Any, str]:
+    """The figure of a pair (a matplotlib Figure that no global state knows), and the letters that no font has."""
+    style = style or Style()
+    figure_class, families = _matplotlib()
+    panels = list(_panels(pair, choices, style))
+    source, target = pair.source.at(style.level).words, pair.target.at(style.level).words
+    labels = [_label(word) for word in source], [_label(word) for word in target]
+    columns = min(style.columns, len(panels), max(1, int(30 / (len(source) * _CELL + 1.5))))
+    rows = -(-len(panels) // columns)
+    widest = [max((_inches(label) for label in side), default=0.3) for side in labels]
+    cell = len(source) * _CELL, len(target) * _CELL
+    left, top = widest[1] + 0.25, widest[0] + 0.45
+    size = columns * (left + max(cell[0], 1.6)) + 0.25, rows * (top + cell[1]) + 0.75
+    figure = figure_class(figsize=size)
+    for number, panel in enumerate(panels):
+        across, downward = number % columns, number // columns
+        x = across * (left + max(cell[0], 1.6)) + left
+        y = size[1] - 0.3 - downward * (top + cell[1]) - top - cell[1]
+        axes = figure.add_axes((x / size[0], y / size[1], cell[0] / size[0] or 1e-3, cell[1] / size[1] or 1e-3))
+        _draw(axes, panel, pair, labels, style, families)
+    figure.text(
+        0.1 / size[0], 1 - 0.08 / size[1], f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e"
+    )
+    _legend(figure, pair, size, any(panel.judged for panel in panels), families)
+    return figure, missing_letters((*source, *target), families)
+
+
+def _matplotlib() -> tuple[Any, list[str]]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plots", "a figure") from None
+    return Figure, usable_families()
+
+
+def _panels(pair: Pair, choices: Sequence[Choice], style: Style) -> Iterator[Panel]:
+    with_gold = pair.gold is not None
+    if with_gold and style.reference:
+        yield Panel("reference", None, [], False)
+    for choice in choices:
+        shape = pair.readings[choice.method].shape if choice.method in pair.readings else None
+        soft = soft_of(pair, choice, style.level)
+        links = links_of(pair, choice, threshold=style.threshold, level=style.level)
+        yield Panel(choice.label(shape), soft, links, with_gold)
+
+
+def _draw(axes: Any, panel: Panel, pair: Pair, labels: tuple[list[str], list[str]], style: Style, fonts: list[str]) -> None:
+    source, target = labels
+    axes.set_xlim(0, max(len(source), 1))
+    axes.set_ylim(max(len(target), 1), 0)
+    if panel.soft is not None and panel.soft.size:
+        axes.pcolormesh(panel.soft, cmap=_colours(), vmin=0, vmax=float(panel.soft.max()) or 1, rasterized=False)
+    axes.set_xticks(np.arange(len(source)) + 0.5, source, rotation=90, fontsize=_FONT, family=fonts)
+    axes.set_yticks(np.arange(len(target)) + 0.5, target, fontsize=_FONT, family=fonts)
+    axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, pad=3)
+    for edge in range(len(source) + 1):
+        axes.axvline(edge, color="#d9d5ca", linewidth=0.4)
+    for edge in range(len(target) + 1):
+        axes.axhline(edge, color="#d9d5ca", linewidth=0.4)
+    for spine in axes.spines.values():
+        spine.set_color("#8b8677")
+        spine.set_linewidth(0.6)
+    axes.set_xlabel(panel.title, fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
+    _mark(axes, panel, pair, style)
+
+
+def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
+    from matplotlib.patches import Rectangle
+
+    reference = panel.title == "reference" and panel.soft is None and not panel.judged
+    gold = _gold_cells(pair, style.level)
+    for (source, target), sure in gold.items():
+        margin = 0.1 if reference else 0.34
+        box = (source + margin, target + margin), 1 - 2 * margin, 1 - 2 * margin
+        look = {"facecolor": INK} if sure else {"facecolor": "white", "hatch": "//////"}
+        axes.add_patch(Rectangle(*box, edgecolor=INK if not sure else "white", linewidth=0.5, zorder=3, **look))
+    for source, target in panel.links:
+        right = not panel.judged or (source, target) in gold
+        line = {"edgecolor": RIGHT} if right else {"edgecolor": WRONG, "linestyle": (0, (2.2, 1.2))}
+        axes.add_patch(
+            Rectangle((source + 0.06, target + 0.06), 0.88, 0.88, fill=False, linewidth=1.7, zorder=4, **line)
+        )
+        if not right:
+            axes.plot([source + 0.5], [target + 0.5], marker="x", color=WRONG, markersize=4, zorder=5)
+    if panel.judged and style.level == "word":
+        missed = [link for link, sure in gold.items() if sure and link not in set(panel.links)]
+        if missed:
+            x, y = np.asarray(missed).T + 0.5
+            axes.plot(
+                x, y, linestyle="", marker="o", markersize=13, markerfacecolor="none", markeredgecolor=MISSED, zorder=4
+            )
+
+
+def _gold_cells(pair: Pair, level: str) -> dict[Link, bool]:
+    """The gold links at a level, True for sure ones; a link of two words is one of all their pieces."""
+    if pair.gold is None:
+        return {}
+    words = {link: link in pair.gold.sure for link in sorted(pair.gold.possible)}
+    if level == "word":
+        return words
+    source, target = (_pieces_of(side) for side in (pair.source, pair.target))
+    return {(s, t): sure for (i, j), sure in words.items() for s in source[i] for t in target[j]}
+
+
+def _pieces_of(side: Any) -> list[list[int]]:
+    """The columns that a word's pieces take when pieces that are no words are left out."""
+    place = {position: number for number, (position, _) in enumerate(side.by_piece.spans)}
+    return [[place[position] for position in range(*span)] for span in side.by_word.spans]
+
+
+def _legend(figure: Any, pair: Pair, size: tuple[float, float], judged: bool, fonts: list[str]) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")]
+    if judged and pair.gold is not None:
+        handles += [
+            Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"),
+            Line2D([], [], linestyle="", marker="o", markerfacecolor="none", markeredgecolor=MISSED, label="missed"),
+            Patch(facecolor=INK, label="gold, sure"),
+            Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible"),
+        ]
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.1 / size[0], 0.03 / size[1]),
+        ncols=len(handles) if size[0] > 5.2 else 3,
+        frameon=False,
+        prop={"size": _FONT - 1, "family": fonts},
+        borderpad=0,
+        handlelength=1.4,
+        columnspacing=1.2,
+    )
+
+
+def _colours() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("normalign", _HEAT)
+
+
+def _label(word: str) -> str:
+    """The word as drawn: cut when it would push the grid away; a dollar sign is a dollar sign, not mathematics."""
+    cut = word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
+    return drawn_text(cut).replace("$", r"\$")
+
+
+def _inches(label: str) -> float:
+    """How long a label is, on the safe side."""
+    import unicodedata
+
+    letters = sum(1.75 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label)
+    return letters * _FONT * 0.66 / 72
