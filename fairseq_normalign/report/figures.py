@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,8 @@ def save_figure(path: str | Path, pairs: Sequence[Pair], choices: Sequence[Choic
         raise NormalignError(f"{path}: only a PDF holds several sentences; write one {format} file a sentence")
     check_writable(path)
     missing = ""
-    with open_binary_output(path) as out:
+    with open_binary_output(path) as out, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # said to the user in one line
         if format == "pdf":
             from matplotlib.backends.backend_pdf import PdfPages
 
@@ -91,21 +93,21 @@ def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None)
     labels = [_label(word) for word in source], [_label(word) for word in target]
     columns = min(style.columns, len(panels), max(1, int(30 / (len(source) * _CELL + 1.5))))
     rows = -(-len(panels) // columns)
-    widest = [max((_inches(label) for label in side), default=0.3) for side in labels]
+    widest = [_widest(side, families) for side in labels]
     cell = len(source) * _CELL, len(target) * _CELL
-    left, top = widest[1] + 0.25, widest[0] + 0.45
-    size = columns * (left + max(cell[0], 1.6)) + 0.25, rows * (top + cell[1]) + 0.75
+    left, top, below = widest[1] + 0.3, widest[0] + 0.15, 0.35
+    size = columns * (left + max(cell[0], 1.6)) + 0.25, rows * (top + cell[1] + below) + 0.65
     figure = figure_class(figsize=size)
     for number, panel in enumerate(panels):
         across, downward = number % columns, number // columns
         x = across * (left + max(cell[0], 1.6)) + left
-        y = size[1] - 0.3 - downward * (top + cell[1]) - top - cell[1]
+        y = size[1] - 0.3 - downward * (top + cell[1] + below) - top - cell[1]
         axes = figure.add_axes((x / size[0], y / size[1], cell[0] / size[0] or 1e-3, cell[1] / size[1] or 1e-3))
         _draw(axes, panel, pair, labels, style, families)
     figure.text(
         0.1 / size[0], 1 - 0.08 / size[1], f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e"
     )
-    _legend(figure, pair, size, any(panel.judged for panel in panels), families)
+    _legend(figure, size, any(panel.judged for panel in panels), style.level, families)
     return figure, missing_letters((*source, *target), families)
 
 
@@ -144,7 +146,7 @@ def _draw(axes: Any, panel: Panel, pair: Pair, labels: tuple[list[str], list[str
     for spine in axes.spines.values():
         spine.set_color("#8b8677")
         spine.set_linewidth(0.6)
-    axes.set_xlabel(panel.title, fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
+    axes.set_xlabel(panel.title.replace("$", r"\$"), fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
     _mark(axes, panel, pair, style)
 
 
@@ -161,11 +163,14 @@ def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
     for source, target in panel.links:
         right = not panel.judged or (source, target) in gold
         line = {"edgecolor": RIGHT} if right else {"edgecolor": WRONG, "linestyle": (0, (2.2, 1.2))}
-        axes.add_patch(
-            Rectangle((source + 0.06, target + 0.06), 0.88, 0.88, fill=False, linewidth=1.7, zorder=4, **line)
-        )
+        frame = (source + 0.06, target + 0.06), 0.88, 0.88
+        axes.add_patch(Rectangle(*frame, fill=False, linewidth=2.8, edgecolor="white", alpha=0.7, zorder=4))
+        axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, **line))
         if not right:
-            axes.plot([source + 0.5], [target + 0.5], marker="x", color=WRONG, markersize=4, zorder=5)
+            for colour, width in (("white", 2.6), (WRONG, 1.1)):
+                axes.plot(
+                    source + 0.5, target + 0.5, marker="x", color=colour, markersize=4, mew=width, zorder=5, ls=""
+                )
     if panel.judged and style.level == "word":
         missed = [link for link, sure in gold.items() if sure and link not in set(panel.links)]
         if missed:
@@ -192,15 +197,17 @@ def _pieces_of(side: Any) -> list[list[int]]:
     return [[place[position] for position in range(*span)] for span in side.by_word.spans]
 
 
-def _legend(figure: Any, pair: Pair, size: tuple[float, float], judged: bool, fonts: list[str]) -> None:
+def _legend(figure: Any, size: tuple[float, float], judged: bool, level: str, fonts: list[str]) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Any] = [Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")]
-    if judged and pair.gold is not None:
+    if judged:
+        handles.append(Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"))
+        if level == "word":
+            ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": MISSED, "linestyle": ""}
+            handles.append(Line2D([], [], label="missed", **ring))
         handles += [
-            Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"),
-            Line2D([], [], linestyle="", marker="o", markerfacecolor="none", markeredgecolor=MISSED, label="missed"),
             Patch(facecolor=INK, label="gold, sure"),
             Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible"),
         ]
@@ -229,9 +236,12 @@ def _label(word: str) -> str:
     return drawn_text(cut).replace("$", r"\$")
 
 
-def _inches(label: str) -> float:
-    """How long a label is, on the safe side."""
-    import unicodedata
+def _widest(labels: Sequence[str], fonts: list[str]) -> float:
+    """The length of the longest label in inches, as it will be drawn."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
-    letters = sum(1.75 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in label)
-    return letters * _FONT * 0.66 / 72
+    scratch = Figure(dpi=72)
+    renderer = FigureCanvasAgg(scratch).get_renderer()
+    texts = [scratch.text(0, 0, label, fontsize=_FONT, family=fonts) for label in set(labels)]
+    return max((text.get_window_extent(renderer).width for text in texts), default=20) / 72
