@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -55,6 +56,8 @@ def pairs_of_dumps(
         for name, dump in dumps.items()
     }
     shared = sorted(set.intersection(*(set(place) for place in places.values())))
+    if not shared:
+        raise NormalignError(f"no sentence is in all of {', '.join(str(dump.path) for dump in dumps.values())}")
     _check_wanted(wanted, shared)
     for number in shared:
         if wanted is None or number in wanted:
@@ -81,12 +84,12 @@ def pairs_of_files(
     source: str | Path,
     target: str | Path,
     *,
-    links: Mapping[str, Sequence[Marked]],
-    soft: Mapping[str, Sequence[np.ndarray]],
+    soft: Mapping[str, Sequence[np.ndarray]] | None = None,
     golds: Sequence[Gold] | None = None,
     wanted: Collection[int] | None = None,
 ) -> Iterator[Pair]:
-    """Pairs from sentences in words, with links and soft alignments of each line by the name of their method."""
+    """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
+    soft = soft or {}
     count = 0
     for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
         if left is None or right is None:
@@ -95,36 +98,38 @@ def pairs_of_files(
         count = number + 1
         if wanted is None or number in wanted:
             sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
-            yield Pair(number, *sides, _readings(number, sides, links, soft), gold_at(golds, number, *sides))
+            readings = {name: _word_reading(name, arrays, number, *sides) for name, arrays in soft.items()}
+            yield Pair(number, *sides, readings, gold_at(golds, number, *sides))
     _check_wanted(wanted, range(count))
-    for name, given in {**links, **soft}.items():
+    for name, given in soft.items():
         if len(given) != count:
             raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
 
 
-def _readings(
-    number: int,
-    sides: tuple[Side, Side],
-    links: Mapping[str, Sequence[Marked]],
-    soft: Mapping[str, Sequence[np.ndarray]],
-) -> dict[str, Reading]:
-    source, target = (len(side.words) for side in sides)
-    readings = {}
-    for name, arrays in soft.items():
-        array = arrays[number] if number < len(arrays) else np.zeros((0, 0, 0))
-        if not array.size and not target * source:
-            array = np.zeros((next((len(known) for known in arrays if known.size), 1), target, source))
-        if array.shape[1:] != (target, source):
-            raise NormalignError(
-                f"{name}: the soft alignment of sentence {number + 1} is {' x '.join(map(str, array.shape[1:]))}; "
-                f"the sentence has {target} target and {source} source words"
-            )
-        readings[name] = Reading(words=array)
-    for name, rows in links.items():
-        found = rows[number] if number < len(rows) else []
-        _check_range(name, number, [(s, t) for s, t, _ in found], *sides)
-        readings[name] = Reading(links=tuple((s, t) for s, t, _ in found))
-    return readings
+def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> Reading:
+    shape = len(target.words), len(source.words)
+    array = arrays[number] if number < len(arrays) else np.zeros((0, 0, 0))
+    if not array.size and not shape[0] * shape[1]:
+        array = np.zeros((next((len(known) for known in arrays if known.size), 1), *shape))
+    if array.shape[1:] != shape:
+        raise NormalignError(
+            f"{name}: the soft alignment of sentence {number + 1} is {' x '.join(map(str, array.shape[1:]))}; "
+            f"the sentence has {shape[0]} target and {shape[1]} source words"
+        )
+    return Reading(words=array)
+
+
+def with_links(pairs: Iterable[Pair], links: Mapping[str, Sequence[Marked]]) -> Iterator[Pair]:
+    """The same pairs, with the links of other aligners beside what they have; row N belongs to sentence id N."""
+    for pair in pairs:
+        readings = dict(pair.readings)
+        for name, rows in links.items():
+            if pair.id >= len(rows):
+                raise NormalignError(f"{name} has {len(rows)} sentences, none for sentence {pair.id + 1}")
+            found = tuple((s, t) for s, t, _ in rows[pair.id])
+            _check_range(name, pair.id, found, pair.source, pair.target)
+            readings[name] = Reading(links=found)
+        yield replace(pair, readings=readings)
 
 
 def read_marked(
@@ -176,24 +181,28 @@ def _check_wanted(wanted: Collection[int] | None, known: Collection[int]) -> Non
 
 
 def read_soft(path: str | Path) -> list[np.ndarray]:
-    """Soft alignments between words, one JSON line a sentence: ``[[...], ...]`` [target, source], or a list of layers."""
+    """Soft alignments between words, a line a sentence, each [layers, target, source].
+
+    A line is what ``normalign align --soft`` writes (rows separated by spaces, numbers by commas), or JSON: rows
+    ``[[0.9, 0.1], ...]``, or a list of such for several layers.
+    """
     return [_soft_line(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
 
 
 def _soft_line(path: str | Path, number: int, line: str) -> np.ndarray:
     try:
-        value = json.loads(line)
-        if isinstance(value, dict):
-            value = value["soft"]
+        value = json.loads(line) if line.startswith("[") else [row.split(",") for row in words_of(line)]
         array = np.asarray(value, dtype=np.float64)
-    except (ValueError, KeyError, TypeError):
-        value, array = None, np.zeros(0)
-    if not array.size and isinstance(value, list):
+    except (ValueError, TypeError):
+        array = np.full(1, np.nan)
+    if not array.size:
         return np.zeros((1, 0, 0))
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or not np.isfinite(array).all() or (array < 0).any():
         raise NormalignError.at(
-            display_name(path), number, "not a soft alignment; allowed are rows of numbers from 0 on, [[0.9, 0.1], ...]"
+            display_name(path),
+            number,
+            "not a soft alignment; allowed are rows of numbers from 0 on, as 0.9,0.1 0.2,0.8 or [[0.9, 0.1], ...]",
         )
     return array

@@ -44,7 +44,7 @@ def grid(
         for row, word in enumerate(target):
             cells = (_cell(_kind((s, row), links, gold), _shade(soft, row, s, look), look) for s in columns)
             yield f"{_right(word, left)} {''.join(cells)}".rstrip()
-    yield _legend(look, gold is not None)
+    yield _legend(look, gold is not None, soft is not None)
 
 
 def _kind(link: tuple[int, int], links: set, gold) -> str:
@@ -123,9 +123,11 @@ def _right(word: str, places: int) -> str:
     return " " * (places - _width(text)) + text
 
 
-def _legend(look: Look, judged: bool) -> str:
+def _legend(look: Look, judged: bool, shaded: bool) -> str:
     marks, shades = _marks(look), SHADES if look.unicode else ASCII_SHADES
     parts = [_painted(f"{marks['right']} link", _GREEN, look)]
     if judged:
         parts += [_painted(f"{marks['wrong']} wrong", _RED, look), _painted(f"{marks['missed']} missed", _YELLOW, look)]
-    return "   ".join([*parts, f"shade: share of the row's largest, {shades.strip()}"])
+    if shaded:
+        parts.append(f"shade: part of the row's largest value, {shades.strip()}")
+    return "   ".join(parts)
