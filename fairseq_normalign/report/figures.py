@@ -167,9 +167,9 @@ def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=2.8, edgecolor="white", alpha=0.7, zorder=4))
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, **line))
         if not right:
-            for colour, width in (("white", 2.6), (WRONG, 1.1)):
+            for colour, width in (("white", 2.4), (WRONG, 1.2)):
                 axes.plot(
-                    source + 0.5, target + 0.5, marker="x", color=colour, markersize=4, mew=width, zorder=5, ls=""
+                    source + 0.5, target + 0.5, marker="x", color=colour, markersize=6, mew=width, zorder=5, ls=""
                 )
     if panel.judged and style.level == "word":
         missed = [link for link, sure in gold.items() if sure and link not in set(panel.links)]
