@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from torch import Tensor, nn
 
+from ..alignment.batched import BatchOfWords, to_words_of_batch
 from ..alignment.decide import Link, argmax_links
 from ..alignment.words import to_words
 from .forced import Batch, soft_alignments
@@ -58,6 +59,19 @@ class Aligner:
         for pair, layers in self._read(batch, None if all_layers else [self.layer]):
             yield AlignedPair(*pair, layers, self.layer if all_layers else 0, self.options)
 
+    def words(self, batch: Batch, level: str = "word") -> BatchOfWords:
+        """The soft alignments of a whole batch at the level 'word' or 'piece': what :meth:`align` gives, quicker."""
+        return self.words_of(list(self.align(batch)), level)
+
+    def words_of(self, pairs: Sequence[AlignedPair], level: str = "word") -> BatchOfWords:
+        """The soft alignments of the layers that decide, of many pairs at once."""
+        return to_words_of_batch(
+            [pair.layers[pair.chosen] for pair in pairs],
+            [pair.target.at(level) for pair in pairs],
+            [pair.source.at(level) for pair in pairs],
+            self.options.setting,
+        )
+
     def by_head(self, batch: Batch) -> list[np.ndarray]:
         """Every head of every layer: [layers, H, T + 1, S] for each target of the batch."""
         return self._soft(batch, None, by_head=True)
@@ -65,9 +79,15 @@ class Aligner:
     def _read(
         self, batch: Batch, layers: Sequence[int] | None
     ) -> Iterator[tuple[tuple[Sentence, Sentence], np.ndarray]]:
+        return zip(self._sentences(batch), self._soft(batch, layers), strict=True)
+
+    def _sentences(self, batch: Batch) -> Iterator[tuple[Sentence, Sentence]]:
+        if batch.sentences:
+            yield from batch.sentences
+            return
         sources = _unpadded(batch.encoder_input["src_tokens"], self.source.dictionary.pad())
-        for target, row, soft in zip(batch.targets, batch.rows, self._soft(batch, layers), strict=True):
-            yield (self.source.sentence(sources[row]), self.target.sentence(target.tolist())), soft
+        for target, row in zip(batch.targets, batch.rows, strict=True):
+            yield self.source.sentence(sources[row]), self.target.sentence(target.tolist())
 
     def _soft(self, batch: Batch, layers: Sequence[int] | None, *, by_head: bool = False) -> list[np.ndarray]:
         head = None if self.options.head is None or by_head else self.options.head - 1

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ..attribution import CrossAttention, LayerMethod, get_method
 from ..errors import NormalignError
 from .reading import decoder_layers, read_cross_attention, teacher_forcing
+from .vocabulary import Sentence
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Batch:
     """N numbers: which row of ``src_tokens`` each target translates."""
     names: Sequence[str] = ()
     """N names for messages, for example sentence ids."""
+    sentences: Sequence[tuple[Sentence, Sentence]] = ()
+    """N pairs of source (its end included) and target, where they are known better than the dictionary tells."""
 
     def name(self, number: int) -> str:
         """How to call target ``number`` in a message."""

@@ -12,6 +12,9 @@ from ..errors import NormalignError
 from ..version import __version__
 
 VERBS = {
+    "align": "align a bitext by forced decoding",
+    "layers": "say which layer to read, without gold",
+    "compare": "score every layer, head, method and setting in one table",
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",

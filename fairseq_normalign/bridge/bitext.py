@@ -1,0 +1,115 @@
+"""Two files of lines read in step, in windows; and the batches of a window.
+
+What is computed together is fixed by the position of a line in its file and by nothing else: floats differ in their
+last bits between batches of different shape, and an alignment must not depend on how many processes share the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import NormalignError
+from ..files import STDIO, display_name, open_input, read_lines
+
+WINDOW = 1024
+"""Pairs that are read, sorted by length, aligned and written together."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive pairs of a bitext."""
+
+    number: int
+    pairs: list[Pair]
+    digest: str
+    """Of everything from the start of the bitext to the end of this window."""
+
+
+class Bitext:
+    """A source and a target file, line by line; ``-`` is standard input."""
+
+    def __init__(self, source: str | Path, target: str | Path) -> None:
+        self.source = source
+        self.target = target
+        if str(source) == str(target) == STDIO:
+            raise NormalignError("standard input ('-') can be the source or the target, not both")
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether both are plain files, which can be read more than once."""
+        return all(str(path) != STDIO and os.path.isfile(path) for path in (self.source, self.target))
+
+    def count(self) -> int | None:
+        """How many pairs there are, or None when that cannot be told before reading; unequal files are an error."""
+        if not self.is_seekable:
+            for path in (self.source, self.target):
+                if str(path) != STDIO and not os.path.exists(path):
+                    raise NormalignError(f"{path}: no such file")
+            return None
+        counts = [_count_lines(path) for path in (self.source, self.target)]
+        if counts[0] != counts[1]:
+            raise self._unequal(*counts)
+        return counts[0]
+
+    def pairs(self) -> Iterator[Pair]:
+        """Every pair; an end of one file before the other is an error."""
+        lines = itertools.zip_longest(read_lines(self.source), read_lines(self.target))
+        for number, (source, target) in enumerate(lines, start=1):
+            if source is None or target is None:
+                ended, goes_on = (self.source, self.target) if source is None else (self.target, self.source)
+                raise NormalignError.at(
+                    display_name(goes_on),
+                    number,
+                    f"no line of {display_name(ended)} to go with it; it has {number - 1}",
+                )
+            yield source, target
+
+    def windows(self, size: int = WINDOW) -> Iterator[Window]:
+        """The pairs in windows of ``size``."""
+        digest = hashlib.sha256()
+        pairs = self.pairs()
+        for number in itertools.count():
+            window = list(itertools.islice(pairs, size))
+            if not window:
+                return
+            for source, target in window:
+                digest.update(f"{source}\n{target}\n".encode())
+            yield Window(number, window, digest.hexdigest())
+
+    def _unequal(self, source: int, target: int) -> NormalignError:
+        fewer, more = sorted([(source, self.source), (target, self.target)], key=lambda side: side[0])
+        return NormalignError.at(
+            more[1], fewer[0] + 1, f"no line of {fewer[1]} to go with it; {fewer[0]} lines there, {more[0]} here"
+        )
+
+
+def _count_lines(path: str | Path) -> int:
+    count, last = 0, b"\n"
+    with open_input(path) as handle:
+        while chunk := handle.read(1 << 20):
+            count += chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")
+
+
+def batches(sizes: Sequence[tuple[int, int]], max_tokens: int) -> list[list[int]]:
+    """Positions of pairs of like length, in batches of at most ``max_tokens`` pieces a side, padding counted.
+
+    ``sizes`` are the lengths of source and target. A pair that is longer by itself is a batch by itself.
+    """
+    found: list[list[int]] = []
+    longest = 0
+    for position in sorted(range(len(sizes)), key=lambda position: (sizes[position], position)):
+        longest = max(longest, *sizes[position])
+        if not found or (len(found[-1]) + 1) * longest > max_tokens:
+            found.append([])
+            longest = max(sizes[position])
+        found[-1].append(position)
+    return found

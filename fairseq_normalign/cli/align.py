@@ -1,0 +1,190 @@
+"""Align a bitext by forced decoding, with any fairseq Transformer.
+
+One line of links a pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh). A pair that is
+empty on one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+
+A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
+processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
+process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from ..alignment.dump import DumpWriter
+from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
+from ..errors import NormalignError
+from ..files import STDIO, check_writable
+from .model_arguments import (
+    add_model_arguments,
+    add_reading_arguments,
+    add_reverse_arguments,
+    add_text_arguments,
+    alignment_options,
+    model_options,
+    prepare_torch,
+    text_options,
+)
+
+if TYPE_CHECKING:
+    from ..bridge.corpus import BitextAligner
+    from ..bridge.processes import Processes
+    from ..resumable import PlainFiles, ResumableFiles
+
+WITHOUT_EFFECT = {
+    *("source", "target", "output", "scores", "soft", "resume", "progress"),
+    *("data", "reverse_data", "threads"),
+}
+"""Arguments that may change between an interrupted run and the one that goes on."""
+
+EMPTY, TOO_LONG = "empty", "too long"
+
+EPILOG = """\
+--soft and --scores are files beside the links, with a line a pair. --soft: a row a target word, rows separated by
+spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: a
+number a link, in the order of the links: the share of the source word in its target word's row; with two directions the
+mean of theirs.
+--dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.alignment.dump.Dump reads.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_model_arguments(parser)
+    add_text_arguments(parser)
+    add_reading_arguments(parser)
+    add_reverse_arguments(parser)
+    parser.add_argument(
+        "--symmetrize", choices=tuple(SYMMETRIZATIONS), help="how the two directions are combined (grow-diag)"
+    )
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
+    writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
+    writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
+    writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
+    writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
+    writing.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
+    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+
+
+def run(args: argparse.Namespace) -> int:
+    prepare_torch(args)
+    from ..bridge.processes import processes
+
+    with processes() as group:
+        try:
+            _check(args, group)
+            _align(args, group)
+        except NormalignError:
+            if group.is_first:
+                raise
+            return 2  # the first process says it
+    return 0
+
+
+def _check(args: argparse.Namespace, group: Processes) -> None:
+    outputs = [path for path in (args.output, args.scores, args.soft) if path]
+    for path in outputs[1:]:
+        if path == STDIO:
+            raise NormalignError("only the links (-o) can go to standard output")
+    if len(set(outputs)) < len(outputs):
+        raise NormalignError(f"two outputs to the same file: {', '.join(outputs)}")
+    for path in outputs:
+        if path != STDIO:
+            check_writable(path)
+    if args.symmetrize and not args.reverse_path:
+        raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
+    if args.reverse_path and (args.soft or args.dump):
+        raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
+    if args.resume and (args.output == STDIO or args.dump):
+        raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
+    if group.count > 1 and STDIO in (args.source, args.target):
+        raise NormalignError("several processes cannot share standard input; give files")
+
+
+def _align(args: argparse.Namespace, group: Processes) -> None:
+    from ..bridge.bitext import Bitext
+    from ..bridge.job import Outputs, align_bitext
+
+    bitext = Bitext(args.source, args.target)
+    total = bitext.count()
+    files = _files(args) if group.is_first else None
+    outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
+    try:
+        aligner = _aligner(args)
+        with contextlib.ExitStack() as stack:
+            dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
+            bar = stack.enter_context(_progress(args, total, files))
+            counts = align_bitext(bitext, aligner, files, group, outputs=outputs, dump=dump, done=bar.update)
+    except BaseException:
+        if files and files.abandon():
+            print(f"normalign align: what is done is kept in {args.output}.part; --resume goes on", file=sys.stderr)
+        raise
+    if files:
+        files.finish()
+        _report(counts)
+
+
+def _files(args: argparse.Namespace) -> ResumableFiles | PlainFiles:
+    from ..resumable import PlainFiles, ResumableFiles, can_be_continued
+
+    paths = [path for path in (args.output, args.scores, args.soft) if path]
+    if args.dump or not can_be_continued(args.output):
+        return PlainFiles(paths)
+    return ResumableFiles(paths, _job(args), resume=args.resume)
+
+
+def _job(args: argparse.Namespace) -> dict[str, object]:
+    """What must not change while a run is interrupted. The texts are watched by their content."""
+    from ..bridge.directions import fingerprint
+
+    described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
+        given = described[name] or []
+        described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
+    return {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+
+
+def _aligner(args: argparse.Namespace) -> BitextAligner:
+    from ..bridge.corpus import BitextAligner
+    from ..bridge.directions import make_direction
+    from ..bridge.options import layer_argument
+
+    layer = layer_argument(args.layer)
+    options = alignment_options(args, layer)
+    text = text_options(args)
+    how: dict[str, Any] = {"max_tokens": args.max_tokens, "level": args.level}
+    forward = make_direction(model_options(args, args.path), text, options, **how)
+    backward = None
+    if args.reverse_path:
+        backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
+    return BitextAligner(forward, backward, args.symmetrize or "grow-diag")
+
+
+def _progress(args: argparse.Namespace, total: int | None, files: ResumableFiles | PlainFiles | None) -> Any:
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total,
+        initial=files.journal.counts.get("pairs", 0) if files else 0,
+        unit=" pairs",
+        disable=not files or not (args.progress or sys.stderr.isatty()),
+        dynamic_ncols=True,
+        smoothing=0.05,
+    )
+
+
+def _report(counts: Counter[str]) -> None:
+    """Say which pairs have no alignment."""
+    empty, long = counts[EMPTY], counts[TOO_LONG]
+    if empty or long:
+        print(
+            f"normalign align: {empty + long} of {counts['pairs']} pairs have an empty line: "
+            f"{empty} empty on one side, {long} longer than the model's positions",
+            file=sys.stderr,
+        )

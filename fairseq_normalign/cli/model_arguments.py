@@ -1,0 +1,146 @@
+"""The arguments that align, layers and compare share, and what they mean. Not a verb."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from ..errors import NormalignError
+
+if TYPE_CHECKING:
+    from ..bridge.directions import ModelOptions, TextOptions
+    from ..bridge.options import AlignmentOptions
+
+
+def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The checkpoint and where it computes. ``several``: more than one checkpoint may be given."""
+    group = parser.add_argument_group("model")
+    group.add_argument(
+        "--path",
+        required=True,
+        metavar="CKPT",
+        nargs="+" if several else None,
+        help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
+    )
+    group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
+    group.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
+    group.add_argument("--target-lang", metavar="L")
+    group.add_argument("--cpu", action="store_true", help="use no GPU")
+    group.add_argument("--threads", type=int, metavar="N", help="threads of each process on CPU")
+    precision = group.add_mutually_exclusive_group()
+    precision.add_argument("--fp16", action="store_true", help="run the model in half precision (norms: float32)")
+    precision.add_argument("--bf16", action="store_true", help="run the model in bfloat16 (norms: float32)")
+    group.add_argument(
+        "--max-tokens", type=int, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
+    )
+
+
+def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The model of the other direction."""
+    group = parser.add_argument_group("the other direction")
+    group.add_argument(
+        "--reverse-path",
+        metavar="CKPT",
+        nargs="+" if several else None,
+        help="checkpoint that translates target to source",
+    )
+    group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
+
+
+def add_text_arguments(parser: argparse.ArgumentParser) -> None:
+    """The bitext and how its lines become pieces."""
+    group = parser.add_argument_group("text")
+    group.add_argument(
+        "--source", required=True, metavar="FILE", help="source sentences, one a line ('-': standard input)"
+    )
+    group.add_argument("--target", required=True, metavar="FILE", help="target sentences ('-': standard input)")
+    group.add_argument(
+        "--bpe-codes", nargs="+", default=[], metavar="FILE", help="subword-nmt codes: of both sides, or source target"
+    )
+    group.add_argument(
+        "--sentencepiece-model",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="SentencePiece: of both sides, or source target",
+    )
+    group.add_argument("--tokenizer", choices=("moses",), help="lines are raw text; links count the words it makes")
+    group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """How alignments are read out of the model: as the options of the fairseq task."""
+    group = parser.add_argument_group("reading")
+    group.add_argument("--method", default="norms", help="norms, weights, or another registered method (norms)")
+    group.add_argument(
+        "--layer", metavar="N", help="decoder layer from 1, or 'auto' (default: the bottom third: 2 of 6, 1 of 3)"
+    )
+    group.add_argument("--head", type=int, metavar="N", help="read this head alone, from 1")
+    group.add_argument(
+        "--setting", choices=("awo", "awi"), help="read a word where it is the decoder's output or its input (awi)"
+    )
+    add_null_arguments(group)
+
+
+def add_null_arguments(group: argparse._ArgumentGroup) -> None:
+    """What is no word."""
+    group.add_argument(
+        "--null",
+        choices=("best", "unaligned"),
+        default="best",
+        help="when the end of sentence or a tag wins: link the best word, or leave the word unaligned (best)",
+    )
+    group.add_argument("--tags", metavar="REGEX", help="pattern of language tags in front of a sentence")
+
+
+def prepare_torch(args: argparse.Namespace) -> None:
+    """Before torch is imported: the same result whatever the number of threads."""
+    os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
+    warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
+    import torch
+
+    if args.threads is not None:
+        if args.threads < 1:
+            raise NormalignError(f"--threads is at least 1, not {args.threads}")
+        torch.set_num_threads(args.threads)
+    if args.max_tokens < 1:
+        raise NormalignError(f"--max-tokens is at least 1, not {args.max_tokens}")
+
+
+def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
+    """The model at ``path``; ``reverse``: it is that of the other direction."""
+    from ..bridge.directions import ModelOptions
+    from ..bridge.processes import own_device
+
+    languages = (args.source_lang, args.target_lang)
+    return ModelOptions(
+        path=path,
+        data=args.reverse_data if reverse else args.data,
+        source_lang=languages[1] if reverse else languages[0],
+        target_lang=languages[0] if reverse else languages[1],
+        device=own_device(cpu=args.cpu),
+        precision="fp16" if args.fp16 else "bf16" if args.bf16 else None,
+    )
+
+
+def text_options(args: argparse.Namespace) -> TextOptions:
+    """How lines become pieces."""
+    from ..bridge.directions import TextOptions
+
+    return TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
+
+
+def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
+    """How alignments are read; a layer that is yet to be chosen is left open."""
+    from ..bridge.options import TAGS, AlignmentOptions
+
+    return AlignmentOptions(
+        method=args.method,
+        layer=layer if isinstance(layer, int) else None,
+        head=args.head,
+        setting=args.setting or "awi",
+        null=args.null,
+        tags=args.tags or TAGS,
+    )
