@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..alignment.formats import FORMATS
@@ -26,11 +29,13 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--source", metavar="FILE", help="source sentences, one a line, words separated by spaces")
     files.add_argument("--target", metavar="FILE", help="target sentences")
     files.add_argument(
-        "--soft", action="append", default=[], metavar="[NAME=]FILE", help="soft alignments of the sentences; repeatable"
+        "--soft",
+        action="append",
+        default=[],
+        metavar="[NAME=]FILE",
+        help="soft alignments of the sentences, repeatable",
     )
-    files.add_argument(
-        "--links", action="append", default=[], metavar="[NAME=]FILE", help="links of any aligner; repeatable"
-    )
+    files.add_argument("--links", **named, help="links of any aligner; repeatable")
     files.add_argument("--gold", metavar="FILE", help="gold alignments: shows what is right, wrong and missed")
     for side in ("gold", "links"):
         files.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
@@ -38,6 +43,19 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
         files.add_argument(
             f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
         )
+    model = parser.add_argument_group("checkpoint: aligns --source and --target, or one pair, by forced decoding")
+    model.add_argument("--path", metavar="CKPT", help="fairseq checkpoint; a.pt:b.pt is an ensemble")
+    model.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
+    model.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
+    model.add_argument("--target-lang", metavar="L")
+    model.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair")
+    model.add_argument("--target-text", metavar="TEXT")
+    for name, what in (("--bpe-codes", "subword-nmt codes"), ("--sentencepiece-model", "SentencePiece")):
+        model.add_argument(name, nargs="+", default=[], metavar="FILE", help=f"{what}: of both sides, or source target")
+    model.add_argument("--tokenizer", choices=("moses",), help="lines are raw text")
+    model.add_argument("--lowercase", action="store_true", help="lower-case the words first")
+    model.add_argument("--heads", action="store_true", help="read every head as well")
+    model.add_argument("--cpu", action="store_true", help="use no GPU")
     parser.add_argument("--sentences", metavar="LIST", help="which sentences, counted from 1: 3 or 1,4-7")
 
 
@@ -60,16 +78,59 @@ def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Pair
     if (args.source is None) != (args.target is None):
         raise NormalignError("--source and --target belong together")
     golds = read_golds(args)
-    if args.dump:
+    if args.path is not None:
+        pairs: Iterable[Pair] = _pairs_of_checkpoint(args, golds, wanted)
+    elif args.source_text is not None or args.target_text is not None:
+        raise NormalignError("--source-text and --target-text are for a checkpoint: --path")
+    elif args.dump:
         if args.soft:
             raise NormalignError("--soft goes with --source and --target, not with a dump")
-        pairs: Iterable[Pair] = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
+        pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
     elif args.source is not None:
         soft = {name: sources.read_soft(path) for name, path in _named(args.soft)}
         pairs = sources.pairs_of_files(args.source, args.target, soft=soft, golds=golds, wanted=wanted)
     else:
         raise NormalignError("nothing to show: give a dump, or --source and --target, or --path with text")
     return with_other_links(args, pairs)
+
+
+def _pairs_of_checkpoint(
+    args: argparse.Namespace, golds: Sequence[Gold] | None, wanted: set[int] | None
+) -> Iterator[Pair]:
+    if args.dump or args.soft:
+        raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
+    lines = _lines(args, wanted)
+    from ..bridge.directions import ModelOptions, TextOptions, make_direction
+    from ..bridge.options import AlignmentOptions
+    from ..bridge.processes import own_device
+    from ..bridge.viewing import read_pairs
+
+    warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
+
+    methods = [name.strip() for name in (args.method or "weights,norms").split(",")]
+    for name in methods:
+        AlignmentOptions(method=name)
+    text = TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
+    model = ModelOptions(args.path, args.data, args.source_lang, args.target_lang, own_device(cpu=args.cpu))
+    direction = make_direction(model, text, AlignmentOptions())
+
+    def say(number: int, why: str) -> None:
+        print(f"normalign: sentence {number + 1} is left out: {why}", file=sys.stderr)
+
+    for pair in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
+        yield replace(pair, gold=sources.gold_at(golds, pair.id, pair.source, pair.target))
+
+
+def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:
+    texts = args.source_text, args.target_text
+    if (texts[0] is None) != (texts[1] is None):
+        raise NormalignError("--source-text and --target-text belong together")
+    if texts[0] is not None and args.source is not None:
+        raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
+    if texts[0] is None and args.source is None:
+        raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
+    pairs = [texts] if texts[0] is not None else sources.lines_in_step(args.source, args.target)
+    return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
 def with_other_links(args: argparse.Namespace, pairs: Iterable[Pair]) -> Iterator[Pair]:
@@ -104,8 +165,9 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
 
 
 def _texts(args: argparse.Namespace) -> dict[str, str]:
-    """The texts, by which a file's base and direction can be settled: only when they are words, not raw or in pieces."""
-    if args.dump or getattr(args, "path", None) or args.source is None:
+    """The texts, which settle a file's base and direction: only when they are in words, not raw or in pieces."""
+    in_words = args.path is None or (bool(args.bpe_codes or args.sentencepiece_model) and not args.tokenizer)
+    if args.dump or args.source is None or not in_words:
         return {}
     return {"source": args.source, "target": args.target}
 

@@ -11,7 +11,7 @@ COUNTED = ("links", "sure_hits", "possible_hits")
 
 
 def argmax_counts(pair: Pair) -> np.ndarray:
-    """[choices, 3]: the numbers of :data:`COUNTED`, choices in the order of :func:`.pairs.choices_of`, method by method."""
+    """[choices, 3]: the numbers of :data:`COUNTED`, choices in the order of :func:`.pairs.choices_of`."""
     rows = [_counts_of(pair, reading).reshape(-1, len(COUNTED)) for reading in pair.readings.values()]
     return np.concatenate([np.zeros((0, len(COUNTED)), dtype=np.int64), *rows])
 

@@ -27,27 +27,29 @@ def quantize(soft: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def keep_argmax(
     levels: np.ndarray, soft: np.ndarray, target: Sequence[Span], source: Sequence[Span], setting: str
-) -> None:
+) -> bool:
     """Mend ``levels`` in place where rounding made another source word the largest of its target word.
 
-    ``levels`` and ``soft`` are [..., T, S] (``setting`` '': rows are target pieces) or [..., T + 1, S] decoder steps. So
-    the page's links are exactly those of the numbers before rounding; a value moves by a few 1/4095 of the largest.
+    ``levels`` and ``soft`` are [..., T, S] (``setting`` '': rows are target pieces) or [..., T + 1, S] decoder steps.
+    So the page's links are exactly those of the numbers before rounding; a value moves by a few 1/4095 of the largest.
+    Returns whether anything had to be mended.
     """
     if not target or not source:
-        return
+        return False
     rows, exact_rows = (rows_of(array, setting) if setting else array for array in (levels, soft))
     exact = merge(exact_rows, target, source)
     wanted, linked = exact.argmax(axis=-1), exact.any(axis=-1)
-    for _ in range(_ROUNDS):
+    for number in range(_ROUNDS):
         rounded = merge(rows, target, source)
         wrong = linked & ((rounded.argmax(axis=-1) != wanted) | ~rounded.any(axis=-1))
         if not wrong.any():
-            return
+            return number > 0
         for place in map(tuple, np.argwhere(wrong)):
-            _raise_winner(rows[place[:-1]], target[place[-1]], source[wanted[place]], rounded[place])
+            _raise_winner(rows[place[:-1]], target[place[-1]], source[wanted[place]])
+    return True
 
 
-def _raise_winner(rows: np.ndarray, target: Span, source: Span, rounded: np.ndarray) -> None:
+def _raise_winner(rows: np.ndarray, target: Span, source: Span) -> None:
     """One step in favour of the winner: up where there is room, else its rivals down. ``rows`` is a view [T, S]."""
     cells = rows[slice(*target), slice(*source)]
     if (cells < LEVELS).any():

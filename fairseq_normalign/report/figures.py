@@ -80,7 +80,9 @@ def figure_format(path: str | Path) -> str:
     """The format that the name asks for."""
     format = Path(path).suffix.lower().removeprefix(".")
     if format not in FORMATS:
-        raise NormalignError(f"{path}: a figure is {', '.join('.' + known for known in FORMATS)}, by the end of its name")
+        raise NormalignError(
+            f"{path}: a figure is {', '.join('.' + known for known in FORMATS)}, by the end of its name"
+        )
     return format
 
 
@@ -104,9 +106,7 @@ def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None)
         y = size[1] - 0.3 - downward * (top + cell[1] + below) - top - cell[1]
         axes = figure.add_axes((x / size[0], y / size[1], cell[0] / size[0] or 1e-3, cell[1] / size[1] or 1e-3))
         _draw(axes, panel, pair, labels, style, families)
-    figure.text(
-        0.1 / size[0], 1 - 0.08 / size[1], f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e"
-    )
+    figure.text(0.1 / size[0], 1 - 0.08 / size[1], f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e")
     _legend(figure, size, any(panel.judged for panel in panels), style.level, families)
     return figure, missing_letters((*source, *target), families)
 
@@ -130,7 +130,9 @@ def _panels(pair: Pair, choices: Sequence[Choice], style: Style) -> Iterator[Pan
         yield Panel(choice.label(shape), soft, links, with_gold)
 
 
-def _draw(axes: Any, panel: Panel, pair: Pair, labels: tuple[list[str], list[str]], style: Style, fonts: list[str]) -> None:
+def _draw(
+    axes: Any, panel: Panel, pair: Pair, labels: tuple[list[str], list[str]], style: Style, fonts: list[str]
+) -> None:
     source, target = labels
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)

@@ -14,11 +14,15 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..alignment.pieces import Segmentation
+from ..alignment.words import SETTINGS
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from .counts import argmax_counts
 from .encode import LEVELS, keep_argmax, pack, quantize
 from .pairs import Choice, Pair, Reading, ReadingShape, Side
+
+_ROUNDS = 4
+
 
 @dataclass(frozen=True)
 class PageSummary:
@@ -102,9 +106,10 @@ def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarr
         words = [tuple((n, n + 1) for n in range(size)) for size in soft.shape[-2:]]
         keep_argmax(levels, soft, words[0], words[1], "")
         return
-    # each step serves two settings, so that a mended row can disturb the other's: go round twice
-    for setting in ("awo", "awi") * 2:
-        keep_argmax(levels, soft, pair.target.by_word.spans, pair.source.by_word.spans, setting)
+    spans = pair.target.by_word.spans, pair.source.by_word.spans
+    for _ in range(_ROUNDS):  # each step serves two settings: what is mended for one can disturb the other
+        if not any([keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]):
+            return
 
 
 def _sentence(pair: Pair) -> dict[str, Any]:

@@ -165,6 +165,10 @@ def _layer(array: np.ndarray, choice: Choice) -> int:
 def _head(reading: Reading, choice: Choice) -> np.ndarray:
     count = reading.shape.heads
     if reading.heads is None or not 0 <= (choice.head or 0) < count:
-        known = f"it has {count}" if count else "the heads were not kept (fairseq-generate --normalign-dump-heads keeps them)"
+        known = (
+            f"it has {count}"
+            if count
+            else "the heads were not kept (fairseq-generate --normalign-dump-heads keeps them)"
+        )
         raise NormalignError(f"{choice.method}: there is no head {(choice.head or 0) + 1}; {known}")
     return reading.heads[choice.layer, choice.head]

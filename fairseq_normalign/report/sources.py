@@ -91,10 +91,7 @@ def pairs_of_files(
     """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
     soft = soft or {}
     count = 0
-    for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
-        if left is None or right is None:
-            short, long = (source, target) if left is None else (target, source)
-            raise NormalignError(f"{display_name(short)} has {number} lines, {display_name(long)} has more")
+    for number, (left, right) in enumerate(lines_in_step(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
             sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
@@ -104,6 +101,15 @@ def pairs_of_files(
     for name, given in soft.items():
         if len(given) != count:
             raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
+
+
+def lines_in_step(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+    """The lines of both files; an error when one has more."""
+    for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
+        if left is None or right is None:
+            short, long = (source, target) if left is None else (target, source)
+            raise NormalignError(f"{display_name(short)} has {number} lines, {display_name(long)} has more")
+        yield left, right
 
 
 def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> Reading:
