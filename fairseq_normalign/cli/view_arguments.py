@@ -28,13 +28,8 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     files = parser.add_argument_group("files")
     files.add_argument("--source", metavar="FILE", help="source sentences, one a line, words separated by spaces")
     files.add_argument("--target", metavar="FILE", help="target sentences")
-    files.add_argument(
-        "--soft",
-        action="append",
-        default=[],
-        metavar="[NAME=]FILE",
-        help="soft alignments of the sentences, repeatable",
-    )
+    named: dict[str, Any] = {"action": "append", "default": [], "metavar": "[NAME=]FILE"}
+    files.add_argument("--soft", **named, help="soft alignments of the sentences; repeatable")
     files.add_argument("--links", **named, help="links of any aligner; repeatable")
     files.add_argument("--gold", metavar="FILE", help="gold alignments: shows what is right, wrong and missed")
     for side in ("gold", "links"):

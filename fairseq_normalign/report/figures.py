@@ -23,6 +23,10 @@ _CELL, _FONT = 0.27, 8.5
 _LONGEST_LABEL = 22
 
 
+Labels = tuple[list[str], list[str]]
+"""Of the source words and of the target words."""
+
+
 @dataclass(frozen=True)
 class Style:
     """How a figure looks."""
@@ -80,9 +84,7 @@ def figure_format(path: str | Path) -> str:
     """The format that the name asks for."""
     format = Path(path).suffix.lower().removeprefix(".")
     if format not in FORMATS:
-        raise NormalignError(
-            f"{path}: a figure is {', '.join('.' + known for known in FORMATS)}, by the end of its name"
-        )
+        raise NormalignError(f"{path}: a figure's name ends in {', '.join('.' + known for known in FORMATS)}")
     return format
 
 
@@ -130,9 +132,7 @@ def _panels(pair: Pair, choices: Sequence[Choice], style: Style) -> Iterator[Pan
         yield Panel(choice.label(shape), soft, links, with_gold)
 
 
-def _draw(
-    axes: Any, panel: Panel, pair: Pair, labels: tuple[list[str], list[str]], style: Style, fonts: list[str]
-) -> None:
+def _draw(axes: Any, panel: Panel, pair: Pair, labels: Labels, style: Style, fonts: list[str]) -> None:
     source, target = labels
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)
@@ -160,11 +160,11 @@ def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
     for (source, target), sure in gold.items():
         margin = 0.1 if reference else 0.34
         box = (source + margin, target + margin), 1 - 2 * margin, 1 - 2 * margin
-        look = {"facecolor": INK} if sure else {"facecolor": "white", "hatch": "//////"}
+        look: dict[str, Any] = {"facecolor": INK} if sure else {"facecolor": "white", "hatch": "//////"}
         axes.add_patch(Rectangle(*box, edgecolor=INK if not sure else "white", linewidth=0.5, zorder=3, **look))
     for source, target in panel.links:
         right = not panel.judged or (source, target) in gold
-        line = {"edgecolor": RIGHT} if right else {"edgecolor": WRONG, "linestyle": (0, (2.2, 1.2))}
+        line: dict[str, Any] = {"edgecolor": RIGHT} if right else {"edgecolor": WRONG, "linestyle": (0, (2.2, 1.2))}
         frame = (source + 0.06, target + 0.06), 0.88, 0.88
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=2.8, edgecolor="white", alpha=0.7, zorder=4))
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, **line))
@@ -207,7 +207,12 @@ def _legend(figure: Any, size: tuple[float, float], judged: bool, level: str, fo
     if judged:
         handles.append(Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"))
         if level == "word":
-            ring = {"marker": "o", "markerfacecolor": "none", "markeredgecolor": MISSED, "linestyle": ""}
+            ring: dict[str, Any] = {
+                "marker": "o",
+                "markerfacecolor": "none",
+                "markeredgecolor": MISSED,
+                "linestyle": "",
+            }
             handles.append(Line2D([], [], label="missed", **ring))
         handles += [
             Patch(facecolor=INK, label="gold, sure"),

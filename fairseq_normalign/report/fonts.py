@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
+from typing import Any
 
 from ..errors import MissingExtra
 
@@ -71,9 +72,9 @@ def note_on_missing(letters: str) -> str:
 def drawn_text(text: str) -> str:
     """The word as matplotlib has to get it.
 
-    From 3.11 on matplotlib orders and joins letters itself. Older ones draw them from left to right as they come: a word
-    with right-to-left letters is then turned here, numbers and Latin in it kept, its brackets mirrored; Arabic letters
-    stay unjoined.
+    From 3.11 on matplotlib orders and joins letters itself. Older ones draw them from left to right as they come: a
+    word with right-to-left letters is then turned here, numbers and Latin in it kept, its brackets mirrored; Arabic
+    letters stay unjoined.
     """
     _font_manager()
     from matplotlib import ft2font
@@ -122,7 +123,7 @@ def _direction(cluster: str) -> str:
     return "L" if kind in ("L", "EN", "AN") else "N"
 
 
-def _font_manager():
+def _font_manager() -> Any:
     try:
         from matplotlib import font_manager
     except ImportError:

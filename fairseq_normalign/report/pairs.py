@@ -126,7 +126,7 @@ def choices_of(method: str, shape: ReadingShape) -> Iterator[Choice]:
 
 
 def soft_of(pair: Pair, choice: Choice, level: str = "word") -> np.ndarray | None:
-    """The soft alignment [target, source] at a level; None for a method of links alone, or of words at level 'piece'."""
+    """The soft alignment [target, source] at a level; None for links alone, and for pieces where only words are known."""
     reading = _reading(pair, choice)
     if reading.links is not None:
         return None
@@ -165,10 +165,6 @@ def _layer(array: np.ndarray, choice: Choice) -> int:
 def _head(reading: Reading, choice: Choice) -> np.ndarray:
     count = reading.shape.heads
     if reading.heads is None or not 0 <= (choice.head or 0) < count:
-        known = (
-            f"it has {count}"
-            if count
-            else "the heads were not kept (fairseq-generate --normalign-dump-heads keeps them)"
-        )
+        known = f"it has {count}" if count else "its heads were not kept (--normalign-dump-heads, --heads)"
         raise NormalignError(f"{choice.method}: there is no head {(choice.head or 0) + 1}; {known}")
     return reading.heads[choice.layer, choice.head]

@@ -176,7 +176,7 @@ def _check_range(name: str, number: int, links: Collection[tuple[int, int]], sou
         if s >= len(source.words) or t >= len(target.words):
             raise NormalignError(
                 f"{name}: link {s}-{t} (from 0) of sentence {number + 1} is out of range: it has "
-                f"{len(source.words)} source and {len(target.words)} target words; is the base or the direction another?"
+                f"{len(source.words)} source and {len(target.words)} target words; another base or direction?"
             )
 
 
