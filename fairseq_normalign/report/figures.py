@@ -20,6 +20,9 @@ FORMATS = ("png", "svg", "pdf")
 RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"
 _HEAT = ("#ffffff", "#dfe6f0", "#9db3d3", "#4a6ea5", "#1c3766")
 _CELL, _FONT = 0.27, 8.5
+_WIDEST = 30
+_TITLE = 1.15
+"""How much larger than labels titles are drawn, with some room."""
 _LONGEST_LABEL = 22
 
 
@@ -91,26 +94,66 @@ def figure_format(path: str | Path) -> str:
 def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None) -> tuple[Any, str]:
     """The figure of a pair (a matplotlib Figure that no global state knows), and the letters that no font has."""
     style = style or Style()
-    figure_class, families = _matplotlib()
+    figure_class, fonts = _matplotlib()
     panels = list(_panels(pair, choices, style))
     source, target = pair.source.at(style.level).words, pair.target.at(style.level).words
     labels = [_label(word) for word in source], [_label(word) for word in target]
-    columns = min(style.columns, len(panels), max(1, int(30 / (len(source) * _CELL + 1.5))))
-    rows = -(-len(panels) // columns)
-    widest = [_widest(side, families) for side in labels]
-    cell = len(source) * _CELL, len(target) * _CELL
-    left, top, below = widest[1] + 0.3, widest[0] + 0.15, 0.35
-    size = columns * (left + max(cell[0], 1.6)) + 0.25, rows * (top + cell[1] + below) + 0.65
-    figure = figure_class(figsize=size)
+    handles = _legend_handles(any(panel.judged for panel in panels), style.level)
+    layout = _Layout.of(labels, [panel.title for panel in panels], len(handles), style.columns, fonts)
+    width, height = layout.size
+    figure = figure_class(figsize=layout.size)
     for number, panel in enumerate(panels):
-        across, downward = number % columns, number // columns
-        x = across * (left + max(cell[0], 1.6)) + left
-        y = size[1] - 0.3 - downward * (top + cell[1] + below) - top - cell[1]
-        axes = figure.add_axes((x / size[0], y / size[1], cell[0] / size[0] or 1e-3, cell[1] / size[1] or 1e-3))
-        _draw(axes, panel, pair, labels, style, families)
-    figure.text(0.1 / size[0], 1 - 0.08 / size[1], f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e")
-    _legend(figure, size, any(panel.judged for panel in panels), style.level, families)
-    return figure, missing_letters((*source, *target), families)
+        _draw(figure.add_axes(layout.place(number)), panel, pair, labels, style, fonts)
+    figure.text(0.1 / width, 1 - 0.08 / height, f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e")
+    figure.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.1 / width, 0.03 / height),
+        ncols=layout.legend_columns,
+        frameon=False,
+        prop={"size": _FONT - 1, "family": fonts},
+        borderpad=0,
+        handlelength=1.4,
+        columnspacing=1.2,
+    )
+    return figure, missing_letters((*source, *target), fonts)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where the panels of a figure stand; inches."""
+
+    columns: int
+    grid: tuple[float, float]
+    """Width and height of the cells of a panel."""
+    left: float
+    """Room for target words, and for a title wider than the cells."""
+    top: float
+    size: tuple[float, float]
+    legend_columns: int
+    below: float = 0.35
+
+    @classmethod
+    def of(cls, labels: Labels, titles: Sequence[str], handles: int, most_columns: int, fonts: list[str]) -> _Layout:
+        """As large as the labels, the cells and the titles need."""
+        grid = max(1, len(labels[0])) * _CELL, max(1, len(labels[1])) * _CELL
+        columns = min(most_columns, len(titles), max(1, int(_WIDEST / (grid[0] + 1.5))))
+        rows = -(-len(titles) // columns)
+        above, beside = (_widest(side, fonts) for side in labels)
+        title = _TITLE * _widest([_plain(title) for title in titles], fonts)
+        left, top = max(beside, title - grid[0]) + 0.3, above + 0.15
+        width = columns * (left + grid[0]) + 0.25
+        legend_columns = max(1, min(handles, int(width / 1.05)))
+        height = rows * (top + grid[1] + cls.below) + 0.4 + 0.17 * -(-handles // legend_columns)
+        return cls(columns, grid, left, top, (width, height), legend_columns)
+
+    def place(self, number: int) -> tuple[float, float, float, float]:
+        """Left, bottom, width and height of a panel's cells, as parts of the figure."""
+        down, across = divmod(number, self.columns)
+        width, height = self.size
+        x = across * (self.left + self.grid[0]) + self.left
+        y = height - 0.3 - down * (self.top + self.grid[1] + self.below) - self.top - self.grid[1]
+        return x / width, y / height, self.grid[0] / width, self.grid[1] / height
 
 
 def _matplotlib() -> tuple[Any, list[str]]:
@@ -141,14 +184,14 @@ def _draw(axes: Any, panel: Panel, pair: Pair, labels: Labels, style: Style, fon
     axes.set_xticks(np.arange(len(source)) + 0.5, source, rotation=90, fontsize=_FONT, family=fonts)
     axes.set_yticks(np.arange(len(target)) + 0.5, target, fontsize=_FONT, family=fonts)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, pad=3)
-    for edge in range(len(source) + 1):
-        axes.axvline(edge, color="#d9d5ca", linewidth=0.4)
-    for edge in range(len(target) + 1):
-        axes.axhline(edge, color="#d9d5ca", linewidth=0.4)
+    axes.vlines(np.arange(len(source) + 1), 0, len(target), colors="#d9d5ca", linewidths=0.4)
+    axes.hlines(np.arange(len(target) + 1), 0, len(source), colors="#d9d5ca", linewidths=0.4)
     for spine in axes.spines.values():
         spine.set_color("#8b8677")
         spine.set_linewidth(0.6)
-    axes.set_xlabel(panel.title.replace("$", r"\$"), fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
+    title = _plain(panel.title)
+    narrow = len(source) * _CELL < _TITLE * _widest([title], fonts)
+    axes.set_xlabel(title, loc="right" if narrow else "center", fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
     _mark(axes, panel, pair, style)
 
 
@@ -199,7 +242,7 @@ def _pieces_of(side: Any) -> list[list[int]]:
     return [[place[position] for position in range(*span)] for span in side.by_word.spans]
 
 
-def _legend(figure: Any, size: tuple[float, float], judged: bool, level: str, fonts: list[str]) -> None:
+def _legend_handles(judged: bool, level: str) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -218,17 +261,7 @@ def _legend(figure: Any, size: tuple[float, float], judged: bool, level: str, fo
             Patch(facecolor=INK, label="gold, sure"),
             Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible"),
         ]
-    figure.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.1 / size[0], 0.03 / size[1]),
-        ncols=len(handles) if size[0] > 5.2 else 3,
-        frameon=False,
-        prop={"size": _FONT - 1, "family": fonts},
-        borderpad=0,
-        handlelength=1.4,
-        columnspacing=1.2,
-    )
+    return handles
 
 
 def _colours() -> Any:
@@ -238,9 +271,14 @@ def _colours() -> Any:
 
 
 def _label(word: str) -> str:
-    """The word as drawn: cut when it would push the grid away; a dollar sign is a dollar sign, not mathematics."""
+    """The word as drawn; cut when it would push the grid away."""
     cut = word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
-    return drawn_text(cut).replace("$", r"\$")
+    return _plain(drawn_text(cut))
+
+
+def _plain(text: str) -> str:
+    """A dollar sign is a dollar sign, not mathematics."""
+    return text.replace("$", r"\$")
 
 
 def _widest(labels: Sequence[str], fonts: list[str]) -> float:

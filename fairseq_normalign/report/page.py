@@ -108,7 +108,8 @@ def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarr
         return
     spans = pair.target.by_word.spans, pair.source.by_word.spans
     for _ in range(_ROUNDS):  # each step serves two settings: what is mended for one can disturb the other
-        if not any([keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]):
+        mended = [keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]
+        if not any(mended):
             return
 
 

@@ -126,7 +126,7 @@ def choices_of(method: str, shape: ReadingShape) -> Iterator[Choice]:
 
 
 def soft_of(pair: Pair, choice: Choice, level: str = "word") -> np.ndarray | None:
-    """The soft alignment [target, source] at a level; None for links alone, and for pieces where only words are known."""
+    """The soft alignment [target, source] at a level; None for links alone, or where only words are known."""
     reading = _reading(pair, choice)
     if reading.links is not None:
         return None
