@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -72,7 +74,7 @@ def test_a_choice_that_is_not_there_is_named(pair, choice, message):
 def spans_of(draw, length):
     cuts = sorted(draw(st.sets(st.integers(1, length - 1), max_size=length - 1))) if length > 1 else []
     edges = [0, *cuts, length]
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(itertools.pairwise(edges))
 
 
 @st.composite
@@ -94,7 +96,7 @@ def test_packing_keeps_every_argmax(case, setting):
     linked = exact.any(axis=-1)
     assert (exact.argmax(-1) == rounded.argmax(-1))[linked].all()
     assert rounded.any(-1)[linked].all()
-    assert 0 <= levels.min()
+    assert levels.min() >= 0
     assert levels.max() <= LEVELS
     assert np.abs(levels * scale[:, None, None] - soft).max() <= 40 * soft.max() / LEVELS
 

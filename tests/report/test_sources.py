@@ -76,7 +76,7 @@ def test_gold_that_is_short_or_out_of_range_is_refused(tmp_path, pairs):
     dumps = open_dumps([str(write_dump(tmp_path / "d", pairs, "norms"))])
     with pytest.raises(NormalignError, match="the gold file has 1 sentences, none for sentence 2"):
         list(pairs_of_dumps(dumps, golds=[pairs[0].gold]))
-    with pytest.raises(NormalignError, match="link 3-0 .* of sentence 1 is out of range: it has 3 source and 3 target"):
+    with pytest.raises(NormalignError, match=r"link 3-0 .* of sentence 1 is out of range: it has 3 source"):
         list(pairs_of_dumps(dumps, golds=[Gold(frozenset({(3, 0)}), frozenset())] * 3))
 
 
@@ -113,12 +113,12 @@ def test_pairs_of_files(tmp_path):
 
 def test_files_that_do_not_fit_are_refused(tmp_path):
     sides = texts(tmp_path, "a b\nc\n", "x y\n")
-    with pytest.raises(NormalignError, match="has 1 lines, .* has more"):
+    with pytest.raises(NormalignError, match=r"has 1 lines, .* has more"):
         list(pairs_of_files(*sides))
     sides = texts(tmp_path, "a b\n", "x y\n")
     with pytest.raises(NormalignError, match="the soft alignment of sentence 1 is 1 x 1; the sentence has 2 target"):
         list(pairs_of_files(*sides, soft={"m": [np.ones((1, 1, 1))]}))
-    with pytest.raises(NormalignError, match="m has 2 sentences, .* has 1"):
+    with pytest.raises(NormalignError, match=r"m has 2 sentences, .* has 1"):
         list(pairs_of_files(*sides, soft={"m": [np.ones((1, 2, 2))] * 2}))
     with pytest.raises(NormalignError, match="other: link 5-0"):
         list(with_links(pairs_of_files(*sides), {"other": [[(5, 0, True)]]}))

@@ -58,4 +58,4 @@ def test_a_narrow_terminal_folds_the_columns():
 def test_wide_letters_and_control_letters_keep_the_columns():
     lines = list(grid(small(words=("私", "a\x1b[31m", "é́")), Choice("norms"), Look()))
     assert not any("\x1b" in line for line in lines)
-    assert [line for line in lines if line.lstrip().startswith("the")][0].index("■") == 6
+    assert next(line for line in lines if line.lstrip().startswith("the")).index("■") == 6
