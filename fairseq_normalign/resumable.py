@@ -14,7 +14,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from .errors import NormalignError
 from .files import STDIO, check_writable, open_output
@@ -33,7 +33,7 @@ class Journal:
     """Of the input up to here."""
     counts: dict[str, int] = field(default_factory=dict)
     """What the job has counted so far."""
-    choice: dict[str, object] = field(default_factory=dict)
+    choice: list[list[Any]] = field(default_factory=list)
     """What the job has decided at its start."""
     sizes: list[int] = field(default_factory=list)
     version: int = VERSION

@@ -69,10 +69,11 @@ def check_agreement(
     gold: AlignmentFile, wanted: Block, file: AlignmentFile, block: Block, warn: Callable[[str], None]
 ) -> None:
     """Stop, or warn where the user said how to read the file, when it fits the other one far better read otherwise."""
+    bases = f"{gold.options.base} and {file.options.base}"
     readings = {
         "with source and target exchanged": (block.reversed(), file.reverse_given, file.options.reverse),
-        "counted from one less": (block.shifted(1), file.base_given, f"{gold.options.base} and {file.options.base}"),
-        "counted from one more": (block.shifted(-1), file.base_given, f"{gold.options.base} and {file.options.base}"),
+        "with its indices one higher": (block.shifted(1), file.base_given, bases),
+        "with its indices one lower": (block.shifted(-1), file.base_given, bases),
     }
     for reading, (other, said, options) in readings.items():
         here, there = _hits(wanted, block), _hits(wanted, other)
@@ -81,7 +82,7 @@ def check_agreement(
             found = f"{file.name}: {np.count_nonzero(here)} of {len(block)} links are in {gold.name}"
             message = f"{found}, but {np.count_nonzero(there)} {reading}"
             if said:
-                warn(f"{message}; is {options} right?")
+                warn(f"{message}; check {options}")
             else:
                 raise NormalignError(f"{message}; say how to read it with {options}")
 

@@ -1,7 +1,22 @@
 """How much each source position gives to each target step: one file a method. torch only, no fairseq."""
 
-from . import norms, weights  # each registers itself
-from .records import CrossAttention
-from .registry import METHODS, LayerMethod, Method, get_method, register_method
+from . import block, norms, weights  # each registers itself
+from .records import Attention, AttentionBlock, CrossAttention
+from .registry import METHODS, BlockMethod, LayerMethod, Method, ModelMethod, get_method, method_class, register_method
 
-__all__ = ["METHODS", "CrossAttention", "LayerMethod", "Method", "get_method", "norms", "register_method", "weights"]
+__all__ = [
+    "METHODS",
+    "Attention",
+    "AttentionBlock",
+    "BlockMethod",
+    "CrossAttention",
+    "LayerMethod",
+    "Method",
+    "ModelMethod",
+    "block",
+    "get_method",
+    "method_class",
+    "norms",
+    "register_method",
+    "weights",
+]

@@ -87,6 +87,11 @@ class VectorNorms(LayerMethod):
         """-> [B, H, T, S]."""
         return head_norms(attention.weights, self._gram(attention))
 
+    def both(self, attention: CrossAttention) -> tuple[Tensor, Tensor]:
+        """-> [B, T, S], [B, H, T, S]."""
+        gram = self._gram(attention)
+        return vector_norms(attention.weights, gram), head_norms(attention.weights, gram)
+
     @staticmethod
     def _gram(attention: CrossAttention) -> Tensor:
         return transformed_gram(attention.values, attention.out_weight, attention.heads)

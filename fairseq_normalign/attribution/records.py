@@ -1,19 +1,26 @@
-"""What a method reads: the tensors of one attention layer in one forward pass."""
+"""What a method reads, as it ran: the tensors of an attention layer, of the block around it, or of a whole Transformer.
+
+Shapes: B batch, H heads, T decoder steps or target positions, S source positions, D head dimension, C channels, F inner
+channels of the feed-forward. In self-attention T and S are the same positions.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+KINDS = ("encoder", "decoder", "cross")
+"""The attention of a Transformer: the encoder's and the decoder's own, and that of the decoder over the encoder."""
+
 
 @dataclass(frozen=True)
-class CrossAttention:
-    """One encoder-decoder attention layer, as it ran.
-
-    Shapes: B batch, H heads, T decoder steps, S source positions, D head dimension, C channels.
-    """
+class Attention:
+    """One attention layer."""
 
     weights: Tensor
     """[B, H, T, S]: alpha, after the softmax."""
@@ -31,13 +38,122 @@ class CrossAttention:
         """How many heads the layer has (after pruning, if any)."""
         return self.weights.size(1)
 
-    def float(self) -> CrossAttention:
+    def float(self) -> Attention:
         """The same in float32 (wider stays wider): lengths of half-precision vectors overflow and lose digits."""
-        return CrossAttention(*(None if t is None else _at_least_float32(t) for t in self._tensors()))  # type: ignore[arg-type]
-
-    def _tensors(self) -> tuple[Tensor | None, ...]:
-        return self.weights, self.values, self.out_weight, self.out_bias, self.output
+        return widened(self)
 
 
-def _at_least_float32(tensor: Tensor) -> Tensor:
-    return tensor if tensor.dtype in (torch.float32, torch.float64) else tensor.float()
+CrossAttention = Attention
+"""The attention over the encoder, which most methods read."""
+
+
+@dataclass(frozen=True)
+class Norm:
+    """A LayerNorm: ``weight * (inputs - mean) / std + bias``, mean and std over the channels of each position."""
+
+    inputs: Tensor
+    """[B, T, C]."""
+    weight: Tensor | None
+    """[C]."""
+    bias: Tensor | None
+    """[C]."""
+    eps: float
+
+    @property
+    def std(self) -> Tensor:
+        """[B, T, 1]: the scale each position was divided by."""
+        return (self.inputs.var(-1, unbiased=False, keepdim=True) + self.eps).sqrt()
+
+    @property
+    def matrix(self) -> Tensor:
+        """[C, C]: what a LayerNorm is to its input beside ``1 / std`` and the bias: centring, then the weight."""
+        channels = self.inputs.size(-1)
+        centring = torch.eye(channels, dtype=self.inputs.dtype, device=self.inputs.device) - 1 / channels
+        return centring if self.weight is None else self.weight.unsqueeze(1) * centring
+
+
+@dataclass(frozen=True)
+class AttentionBlock:
+    """Attention, the residual connection around it and its LayerNorm, before (pre-norm) or after both (post-norm).
+
+    post-norm: ``output = norm_after(residual + attention(inputs))``, where a residual of self-attention is the inputs;
+    pre-norm: ``output = residual + attention(inputs)``, where inputs of self-attention are ``norm_before(residual)``.
+    """
+
+    kind: str
+    """One of :data:`KINDS`."""
+    attention: Attention
+    inputs: Tensor
+    """[B, S, C]: what the value projection took."""
+    value_weight: Tensor
+    """[H * D, C]."""
+    residual: Tensor
+    """[B, T, C]: what the residual connection carried past the attention."""
+    output: Tensor
+    """[B, T, C]: what the block returned."""
+    norm_before: Norm | None = None
+    norm_after: Norm | None = None
+
+
+@dataclass(frozen=True)
+class FeedForward:
+    """The position-wise feed-forward, its residual connection and LayerNorm, before or after as in the attention."""
+
+    inputs: Tensor
+    """[B, T, C]: what the first projection took."""
+    in_weight: Tensor
+    """[F, C]."""
+    inner: Tensor
+    """[B, T, F]: what the second projection took."""
+    out_weight: Tensor
+    """[C, F]."""
+    out_bias: Tensor | None
+    """[C]."""
+    residual: Tensor
+    """[B, T, C]."""
+    norm_before: Norm | None = None
+    norm_after: Norm | None = None
+
+
+@dataclass(frozen=True)
+class EncoderLayer:
+    """One layer of the encoder."""
+
+    attention: AttentionBlock
+    feed_forward: FeedForward
+
+
+@dataclass(frozen=True)
+class DecoderLayer:
+    """One layer of the decoder."""
+
+    attention: AttentionBlock
+    cross: AttentionBlock
+    feed_forward: FeedForward
+
+
+@dataclass(frozen=True)
+class Transformer:
+    """One forced pass through an encoder-decoder Transformer, from the input of its first layers to its features."""
+
+    encoder: Sequence[EncoderLayer]
+    decoder: Sequence[DecoderLayer]
+    encoder_norm: Norm | None = None
+    """The LayerNorm on top of a pre-norm encoder."""
+    decoder_norm: Norm | None = None
+    projection: tuple[Tensor, Tensor] | None = None
+    """Inputs [B, T, C] and weight [E, C] of a projection between the decoder and its output layer."""
+
+
+Record = TypeVar("Record")
+
+
+def widened(record: Record) -> Record:
+    """The tensor, or the record with every tensor, in float32 at least."""
+    if isinstance(record, Tensor):
+        narrow = record.is_floating_point() and record.dtype not in (torch.float32, torch.float64)
+        return record.float() if narrow else record  # type: ignore[return-value]
+    if not dataclasses.is_dataclass(record) or isinstance(record, type):
+        return record
+    fields: dict[str, Any] = {field.name: widened(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    return type(record)(**fields)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from torch import Tensor, nn
@@ -53,6 +53,11 @@ class Aligner:
         self.target = target
         self.options = options
         self.layer = options.layer_of(self.models[0])
+
+    def read_at(self, layer: int, setting: str) -> None:
+        """From now on read this 0-based layer in this setting."""
+        self.options = replace(self.options, layer=layer + 1, setting=setting)
+        self.layer = self.options.layer_of(self.models[0])
 
     def align(self, batch: Batch, *, all_layers: bool = False) -> Iterator[AlignedPair]:
         """Align the targets of a batch, in their order; with ``all_layers`` the decoder runs to its top."""

@@ -40,6 +40,8 @@ class Bitext:
         self.target = target
         if str(source) == str(target) == STDIO:
             raise NormalignError("standard input ('-') can be the source or the target, not both")
+        self._stream = self._read()
+        self._ahead: list[Pair] = []
 
     @property
     def is_seekable(self) -> bool:
@@ -58,8 +60,18 @@ class Bitext:
             raise self._unequal(*counts)
         return counts[0]
 
+    def first(self, count: int) -> list[Pair]:
+        """The first pairs. They come again in :meth:`pairs`, from standard input too."""
+        if self.is_seekable:
+            return list(itertools.islice(self._read(), count))
+        self._ahead += itertools.islice(self._stream, count - len(self._ahead))
+        return self._ahead[:count]
+
     def pairs(self) -> Iterator[Pair]:
         """Every pair; an end of one file before the other is an error."""
+        return self._read() if self.is_seekable else itertools.chain(self._ahead, self._stream)
+
+    def _read(self) -> Iterator[Pair]:
         lines = itertools.zip_longest(read_lines(self.source), read_lines(self.target))
         for number, (source, target) in enumerate(lines, start=1):
             if source is None or target is None:

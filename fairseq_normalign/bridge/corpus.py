@@ -51,25 +51,17 @@ class Keep:
 NOTHING = Keep()
 
 
-class Direction:
-    """A model (or an ensemble) with the texts of its two sides: aligns windows of pairs."""
+class EncodedAligner:
+    """A model (or an ensemble) that aligns encoded pairs in batches by length."""
 
-    def __init__(
-        self, aligner: Aligner, source: LineEncoder, target: LineEncoder, *, max_tokens: int = 4000, level: str = "word"
-    ) -> None:
+    def __init__(self, aligner: Aligner, *, max_tokens: int = 4000, level: str = "word") -> None:
         self.aligner = aligner
-        self.source = source
-        self.target = target
         self.max_tokens = max_tokens
         self.level = level
         self.longest = _max_positions(aligner)
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Encoded | str]:
-        """Each pair as the model reads it, or why it cannot be aligned."""
-        return [self._encode(*pair) for pair in pairs]
-
-    def _encode(self, source: str, target: str) -> Encoded | str:
-        pair = self.source(source), self.target(target)
+    def checked(self, pair: Encoded) -> Encoded | str:
+        """The pair, or why it cannot be aligned."""
         if not all(line.sentence.by_word.words for line in pair):
             return EMPTY
         if len(pair[0]) > self.longest[0] or len(pair[1]) + 1 > self.longest[1]:
@@ -127,6 +119,21 @@ class Direction:
             )
 
 
+class Direction(EncodedAligner):
+    """The same with the texts of its two sides: aligns lines."""
+
+    def __init__(
+        self, aligner: Aligner, source: LineEncoder, target: LineEncoder, *, max_tokens: int = 4000, level: str = "word"
+    ) -> None:
+        super().__init__(aligner, max_tokens=max_tokens, level=level)
+        self.source = source
+        self.target = target
+
+    def encode(self, pairs: Sequence[Pair]) -> list[Encoded | str]:
+        """Each pair as the model reads it, or why it cannot be aligned."""
+        return [self.checked((self.source(source), self.target(target))) for source, target in pairs]
+
+
 def _max_positions(aligner: Aligner) -> tuple[int, int]:
     """How many positions every model of the ensemble has, on the source and on the target side."""
     sides = [model.max_positions() for model in aligner.models]  # type: ignore[operator]
@@ -146,15 +153,22 @@ class BitextAligner:
         self, pairs: Sequence[Pair], *, keep: Keep = NOTHING, done: Callable[[int], object] = lambda count: None
     ) -> list[PairAlignment]:
         """Align the pairs of a window, in their order."""
+        ahead, back = self.encode(pairs)
+        if self.backward is None or back is None:
+            return self.forward.align(ahead, keep=keep, done=done)
+        found = self.forward.align(ahead, done=done)
+        return [self._combined(one, other) for one, other in zip(found, self.backward.align(back), strict=True)]
+
+    def encode(self, pairs: Sequence[Pair]) -> tuple[list[Encoded | str], list[Encoded | str] | None]:
+        """The pairs as each direction reads them; what one of them cannot align, neither does."""
         ahead = self.forward.encode(pairs)
         if self.backward is None:
-            return self.forward.align(ahead, keep=keep, done=done)
+            return ahead, None
         back = self.backward.encode([(target, source) for source, target in pairs])
         for place, (one, other) in enumerate(zip(ahead, back, strict=True)):
             if isinstance(one, str) or isinstance(other, str):
                 ahead[place] = back[place] = one if isinstance(one, str) else str(other)
-        found = self.forward.align(ahead, done=done)
-        return [self._combined(one, other) for one, other in zip(found, self.backward.align(back), strict=True)]
+        return ahead, back
 
     def _combined(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
         """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..attribution import CrossAttention, LayerMethod, get_method
+from ..attribution import BlockMethod, LayerMethod, Method, ModelMethod, get_method
 from ..errors import NormalignError
-from .reading import decoder_layers, read_cross_attention, teacher_forcing
+from .reading import decoder_layers, read_blocks, read_cross_attention, teacher_forcing
+from .view import forced_view
 from .vocabulary import Sentence
 
 
@@ -60,20 +62,21 @@ def soft_alignments(
     """Soft alignments of every target of the batch.
 
     One array a target: [layers, T + 1 decoder steps, S source positions] (``by_head``: [layers, H, T + 1, S]), source
-    padding removed. ``layers`` are 0-based; None means all. Rows of an ensemble are normalized before they are averaged.
+    padding removed. ``layers`` are 0-based; None means all. A method that is not layerwise ignores them: [1, T + 1, S].
+    Rows of an ensemble are normalized before they are averaged.
     """
     how = get_method(method)
-    if not isinstance(how, LayerMethod):
-        raise NormalignError(f"the method '{method}' does not read single layers")
+    if (by_head or head is not None) and not how.has_heads:
+        raise NormalignError(f"the method '{method}' has no single heads to read")
     tokens = decoder_input(batch.targets, start, pad)
     pads = batch.encoder_input["src_tokens"].eq(pad)
     total: Tensor | None = None
     for model in models:
-        wanted = range(len(decoder_layers(model))) if layers is None else layers
-        stacked = _one_model(model, batch, tokens, how, list(wanted), head, by_head)
-        _check_finite(stacked, batch, list(wanted))
+        wanted = list(range(len(decoder_layers(model))) if layers is None else layers)
+        stacked = _one_model(model, batch, tokens, how, wanted, head, by_head)
+        _check_finite(stacked, batch, [f"decoder layer {layer + 1}" for layer in wanted] if how.layerwise else [method])
         if len(models) > 1:
-            stacked = stacked / stacked.sum(-1, keepdim=True).clamp_min(torch.finfo(stacked.dtype).tiny)
+            stacked = stacked / stacked.abs().sum(-1, keepdim=True).clamp_min(torch.finfo(stacked.dtype).tiny)
         total = stacked if total is None else total + stacked
     assert total is not None
     whole = (total / len(models)).cpu().numpy()  # [layers, N, (H,) T + 1, S]
@@ -85,41 +88,46 @@ def soft_alignments(
 
 
 def _one_model(
-    model: nn.Module,
-    batch: Batch,
-    tokens: Tensor,
-    method: LayerMethod,
-    layers: list[int],
-    head: int | None,
-    by_head: bool,
+    model: nn.Module, batch: Batch, tokens: Tensor, method: Method, layers: list[int], head: int | None, by_head: bool
 ) -> Tensor:
     """-> [layers, N, T + 1, S], or [layers, N, H, T + 1, S] by head."""
+    if isinstance(method, ModelMethod):
+        with forced_view(model, batch.encoder_input, batch.targets, tokens, batch.rows) as view:
+            return method.run(view, layers)
+    assert isinstance(method, LayerMethod | BlockMethod)
     device = batch.encoder_input["src_tokens"].device
 
-    def read(attention: CrossAttention) -> Tensor:
-        if head is not None and not 0 <= head < attention.heads:
-            raise NormalignError(f"there is no head {head + 1}; the layer has {attention.heads}")
-        if by_head:
-            return method.by_head(attention)
-        return method.layer(attention) if head is None else method.by_head(attention)[:, head]
+    def read(record: Any) -> Tensor:
+        if head is None and not by_head:
+            return method.layer(record)
+        heads = method.by_head(record)
+        if head is not None and not 0 <= head < heads.size(1):
+            raise NormalignError(f"there is no head {head + 1}; the layer has {heads.size(1)}")
+        return heads if head is None else heads[:, head]
 
     with teacher_forcing(model):
         encoder_out = model.encoder(**batch.encoder_input)  # type: ignore[operator]
         rows = torch.as_tensor(batch.rows, device=device)
         if not torch.equal(rows, torch.arange(batch.encoder_input["src_tokens"].size(0), device=device)):
             encoder_out = model.encoder.reorder_encoder_out(encoder_out, rows)  # type: ignore[union-attr, operator]
-        found = read_cross_attention(model, encoder_out, tokens.to(device), layers, read)
+        tokens = tokens.to(device)
+        if isinstance(method, LayerMethod):
+            found = read_cross_attention(model, encoder_out, tokens, layers, read)
+        else:
+            decoder: Any = model.decoder
+            decode = functools.partial(decoder, tokens, encoder_out=encoder_out, features_only=True)
+            found = read_blocks(model, "cross", decode, layers, read)
     return torch.stack([found[layer] for layer in layers])
 
 
-def _check_finite(stacked: Tensor, batch: Batch, layers: list[int]) -> None:
+def _check_finite(stacked: Tensor, batch: Batch, places: list[str]) -> None:
     """NaN or infinity must never become an alignment."""
     if bool(torch.isfinite(stacked).all()):
         return
-    for index, layer in enumerate(layers):
+    for index, place in enumerate(places):
         for number, target in enumerate(batch.targets):
             if not bool(torch.isfinite(stacked[index, number, ..., : len(target) + 1, :]).all()):
                 raise NormalignError(
-                    f"sentence {batch.name(number)}: NaN or infinity in decoder layer {layer + 1}; "
+                    f"sentence {batch.name(number)}: NaN or infinity in {place}; "
                     "is the checkpoint sound, or its precision too low?"
                 )

@@ -16,7 +16,7 @@ from ..files import words_of
 from .aligner import AlignedPair, Aligner
 from .forced import Batch
 from .loading import LoadedModels, load_models
-from .options import AlignmentOptions
+from .options import DEFAULT_SETTING, AlignmentOptions
 from .text import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .vocabulary import Vocabulary, scheme_of_dictionary
 
@@ -57,7 +57,7 @@ def load(
     method: str = "norms",
     layer: int | None = None,
     head: int | None = None,
-    setting: str = "awi",
+    setting: str = DEFAULT_SETTING,
     null: str = "best",
 ) -> AlignmentModel:
     """Load any fairseq Transformer checkpoint (``a.pt:b.pt`` is an ensemble) with the dictionaries in ``data``.

@@ -10,11 +10,13 @@ from torch import nn
 
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.words import SETTINGS
-from ..attribution import METHODS
+from ..attribution import get_method, method_class
 from ..errors import NormalignError
 from .reading import decoder_layers
 
 LEVELS = ("word", "piece")
+DEFAULT_SETTING = "default"
+"""The setting that suits the method: the one its class names."""
 TAGS = r"__\w+__|<2\w+>|>>\w+<<|\[\w\w_\w\w\]|<lang:\w+>"
 """Language tags as they are commonly written; they count as tags only in front of a sentence."""
 
@@ -25,27 +27,48 @@ class AlignmentOptions:
 
     method: str = "norms"
     layer: int | None = None
-    """1-based; None: the bottom third of the decoder (2 of 6, 1 of 3)."""
+    """1-based; None: the bottom third of the decoder (2 of 6, 1 of 3), or its top if the method is read there."""
     head: int | None = None
     """1-based; None: all heads together."""
-    setting: str = "awi"
+    setting: str = DEFAULT_SETTING
+    """awi or awo; the default becomes the method's own."""
     null: str = "best"
     tags: str = TAGS
 
     def __post_init__(self) -> None:
-        _choose("method", self.method, sorted(METHODS))
-        _choose("setting", self.setting, SETTINGS)
+        self._settle_method()
         _choose("null policy", self.null, NULL_POLICIES)
         try:
             re.compile(self.tags)
         except re.error as error:
             raise NormalignError(f"the pattern for language tags '{self.tags}' is not valid: {error}") from None
 
+    def _settle_method(self) -> None:
+        get_method(self.method)
+        method = method_class(self.method)
+        if self.setting == DEFAULT_SETTING:
+            object.__setattr__(self, "setting", method.default_setting)
+        _choose("setting", self.setting, SETTINGS)
+        if self.setting not in method.settings:
+            raise NormalignError(
+                f"the method '{method.name}' explains the word that a step puts out: "
+                f"the setting is {' or '.join(method.settings)}, not {self.setting}"
+            )
+        if self.layer is not None and not method.layerwise:
+            raise NormalignError(
+                f"the method '{method.name}' looks at the whole model: it has no layers to choose from"
+            )
+        if self.head is not None and not method.has_heads:
+            raise NormalignError(f"the method '{method.name}' has no single heads to read")
+
     def layer_of(self, model: nn.Module) -> int:
-        """The 0-based layer to read from this model."""
+        """The 0-based layer to read from this model: which of a method's soft alignments decides."""
         count = len(decoder_layers(model))
+        method = method_class(self.method)
+        if not method.layerwise:
+            return 0
         if self.layer is None:
-            return bottom_third(count) - 1
+            return count - 1 if method.default_layer == "top" else bottom_third(count) - 1
         if not 1 <= self.layer <= count:
             raise NormalignError(f"there is no decoder layer {self.layer}; the model has {count}, counted from 1")
         return self.layer - 1

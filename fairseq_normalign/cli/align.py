@@ -26,15 +26,15 @@ from .model_arguments import (
     add_reverse_arguments,
     add_text_arguments,
     alignment_options,
-    model_options,
+    bitext_aligner,
     prepare_torch,
-    text_options,
 )
 
 if TYPE_CHECKING:
+    from ..bridge.bitext import Bitext
     from ..bridge.corpus import BitextAligner
+    from ..bridge.job import Files
     from ..bridge.processes import Processes
-    from ..resumable import PlainFiles, ResumableFiles
 
 WITHOUT_EFFECT = {
     *("source", "target", "output", "scores", "soft", "resume", "progress"),
@@ -116,7 +116,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     files = _files(args) if group.is_first else None
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
     try:
-        aligner = _aligner(args)
+        aligner = _aligner(args, bitext, files, group)
         with contextlib.ExitStack() as stack:
             dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
             bar = stack.enter_context(_progress(args, total, files))
@@ -130,7 +130,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
         _report(counts)
 
 
-def _files(args: argparse.Namespace) -> ResumableFiles | PlainFiles:
+def _files(args: argparse.Namespace) -> Files:
     from ..resumable import PlainFiles, ResumableFiles, can_be_continued
 
     paths = [path for path in (args.output, args.scores, args.soft) if path]
@@ -150,23 +150,43 @@ def _job(args: argparse.Namespace) -> dict[str, object]:
     return {f"--{name.replace('_', '-')}": value for name, value in described.items()}
 
 
-def _aligner(args: argparse.Namespace) -> BitextAligner:
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import make_direction
+def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
     from ..bridge.options import layer_argument
 
     layer = layer_argument(args.layer)
-    options = alignment_options(args, layer)
-    text = text_options(args)
-    how: dict[str, Any] = {"max_tokens": args.max_tokens, "level": args.level}
-    forward = make_direction(model_options(args, args.path), text, options, **how)
-    backward = None
-    if args.reverse_path:
-        backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
-    return BitextAligner(forward, backward, args.symmetrize or "grow-diag")
+    aligner = bitext_aligner(
+        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or "grow-diag"
+    )
+    if layer == "auto":
+        settled = _settle(args, aligner, bitext, files) if files else None
+        for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
+            if direction is not None:
+                direction.aligner.read_at(*place)
+    return aligner
 
 
-def _progress(args: argparse.Namespace, total: int | None, files: ResumableFiles | PlainFiles | None) -> Any:
+def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
+    """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
+    from ..alignment.words import SETTINGS
+    from ..bridge.layer_auto import SAMPLE, judge_by_text
+    from ..report.layer_table import sentence_of
+
+    if files.journal.choice:
+        return files.journal.choice
+    settings = (args.setting,) if args.setting else SETTINGS
+    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
+    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}", file=sys.stderr)
+    choices = [verdict.choice]
+    if verdict.reverse_choice is not None:
+        print(
+            f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
+        )
+        choices.append(verdict.reverse_choice)
+    files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
+    return files.journal.choice
+
+
+def _progress(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:
     from tqdm import tqdm
 
     return tqdm(

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import NormalignError
 
 if TYPE_CHECKING:
+    from ..bridge.corpus import BitextAligner
     from ..bridge.directions import ModelOptions, TextOptions
     from ..bridge.options import AlignmentOptions
 
@@ -28,12 +29,12 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
     group.add_argument("--target-lang", metavar="L")
     group.add_argument("--cpu", action="store_true", help="use no GPU")
-    group.add_argument("--threads", type=int, metavar="N", help="threads of each process on CPU")
+    group.add_argument("--threads", type=positive, metavar="N", help="threads of each process on CPU")
     precision = group.add_mutually_exclusive_group()
     precision.add_argument("--fp16", action="store_true", help="run the model in half precision (norms: float32)")
     precision.add_argument("--bf16", action="store_true", help="run the model in bfloat16 (norms: float32)")
     group.add_argument(
-        "--max-tokens", type=int, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
+        "--max-tokens", type=positive, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
     )
 
 
@@ -79,7 +80,9 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--head", type=int, metavar="N", help="read this head alone, from 1")
     group.add_argument(
-        "--setting", choices=("awo", "awi"), help="read a word where it is the decoder's output or its input (awi)"
+        "--setting",
+        choices=("awo", "awi"),
+        help="read a word where it is the decoder's output or its input (norms: awi)",
     )
     add_null_arguments(group)
 
@@ -102,11 +105,51 @@ def prepare_torch(args: argparse.Namespace) -> None:
     import torch
 
     if args.threads is not None:
-        if args.threads < 1:
-            raise NormalignError(f"--threads is at least 1, not {args.threads}")
         torch.set_num_threads(args.threads)
-    if args.max_tokens < 1:
-        raise NormalignError(f"--max-tokens is at least 1, not {args.max_tokens}")
+
+
+def positive(text: str) -> int:
+    """An argument that is a whole number from 1 on."""
+    number = int(text)
+    if number < 1:
+        raise ValueError(text)
+    return number
+
+
+def method_list(text: str, *, layerwise: bool = False) -> list[str]:
+    """'norms,weights', or 'all' for every method there is (``layerwise``: that can be read at single layers)."""
+    from ..attribution import METHODS, method_class
+
+    if text == "all":
+        return [name for name, method in METHODS.items() if method.layerwise or not layerwise]
+    names = [name for name in text.split(",") if name]
+    for name in names:
+        method_class(name)
+    if not names:
+        raise NormalignError(f"--methods names no method; choose some of {', '.join(METHODS)}, or all")
+    return list(dict.fromkeys(names))
+
+
+def bitext_aligner(
+    args: argparse.Namespace,
+    options: AlignmentOptions | None = None,
+    *,
+    level: str = "word",
+    combine: str = "grow-diag",
+) -> BitextAligner:
+    """The model at --path and, if there is one, that at --reverse-path."""
+    from ..bridge.corpus import BitextAligner
+    from ..bridge.directions import make_direction
+    from ..bridge.options import TAGS, AlignmentOptions
+
+    options = options or AlignmentOptions(null=args.null, tags=args.tags or TAGS)
+    text = text_options(args)
+    how: dict[str, Any] = {"max_tokens": args.max_tokens, "level": level}
+    forward = make_direction(model_options(args, args.path), text, options, **how)
+    backward = None
+    if args.reverse_path:
+        backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
+    return BitextAligner(forward, backward, combine)
 
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
@@ -134,13 +177,13 @@ def text_options(args: argparse.Namespace) -> TextOptions:
 
 def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
     """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..bridge.options import TAGS, AlignmentOptions
+    from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions
 
     return AlignmentOptions(
         method=args.method,
         layer=layer if isinstance(layer, int) else None,
         head=args.head,
-        setting=args.setting or "awi",
+        setting=args.setting or DEFAULT_SETTING,
         null=args.null,
         tags=args.tags or TAGS,
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import sys
 
 from ..alignment.evaluate import check_agreement
 from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
@@ -18,8 +19,8 @@ from ..files import open_output
 
 EPILOG = """\
 Without --[no-]reverse-second the second file is taken as source-target too, unless --source and --target show that it
-is turned; when it agrees with the first far better turned round, that is an error that asks. A sentence without links in
-both files stays without links. Marks of possible links are not looked at.
+is turned; when it agrees with the first far better turned round, that is an error that asks. A sentence without links
+in both files stays without links. Marks of possible links are not looked at.
 """
 
 
@@ -63,8 +64,12 @@ def run(args: argparse.Namespace) -> None:
         unchecked = True
         for first, second in in_step(files, Lengths(args.source, args.target)):
             if unchecked and len(first) and len(second):
-                check_agreement(files[0], first, files[1], second, warn=lambda message: None)
+                check_agreement(files[0], first, files[1], second, _warn)
                 unchecked = False
             for one, other in zip(first.sentences(), second.sentences(), strict=True):
                 links = symmetrize([link[:2] for link in one], [link[:2] for link in other], args.method)
                 writer.write((source, target, True) for source, target in links)
+
+
+def _warn(message: str) -> None:
+    print(f"normalign symmetrize: warning: {message}", file=sys.stderr)

@@ -21,15 +21,17 @@ from ..alignment.words import SETTINGS
 from ..bridge.aligner import Aligner
 from ..bridge.datasets import keep_every_sentence, post_process_original_text
 from ..bridge.generator import AligningGenerator
-from ..bridge.options import LEVELS, TAGS, AlignmentOptions, layer_argument
+from ..bridge.layer_auto import judge_by_dataset
+from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
 from ..bridge.reading import decoder_layers, make_readable
 from ..bridge.vocabulary import Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
+from ..report.layer_table import sentence_of
 
 logger = logging.getLogger(__name__)
 
 # fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
-# ruff: noqa: UP007, UP045
+# ruff: noqa: UP045
 
 
 @dataclass
@@ -46,8 +48,8 @@ class TranslationNormalignConfig(TranslationConfig):
     normalign_head: Optional[int] = field(
         default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
     )
-    normalign_setting: ChoiceEnum(SETTINGS) = field(  # type: ignore[valid-type]
-        default="awi",
+    normalign_setting: ChoiceEnum((DEFAULT_SETTING, *SETTINGS)) = field(  # type: ignore[valid-type]
+        default=DEFAULT_SETTING,
         metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
     )
     normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
@@ -162,7 +164,26 @@ class TranslationNormalignTask(TranslationTask):
             Vocabulary(dictionary, self._scheme(dictionary), tags=options.tags, ignored=hidden)
             for dictionary in (self.src_dict, self.tgt_dict)
         )
-        return Aligner(models, source, target, options)
+        aligner = Aligner(models, source, target, options)
+        if self._layer == "auto":
+            self._choose_layer(aligner)
+        return aligner
+
+    def _choose_layer(self, aligner: Aligner) -> None:
+        """By the references of the loaded split, if there are any."""
+        given = str(self.cfg.normalign_setting)
+        settings = SETTINGS if given == DEFAULT_SETTING else (given,)
+        verdicts = (judge_by_dataset(aligner, dataset, settings=settings) for dataset in self.datasets.values())
+        verdict = next((verdict for verdict in verdicts if verdict is not None), None)
+        if verdict is None:
+            logger.warning(
+                "--normalign-layer auto: no references to choose by; reading layer %d, %s",
+                aligner.layer + 1,
+                aligner.options.setting,
+            )
+            return
+        aligner.read_at(verdict.choice.candidate.layer, verdict.choice.candidate.setting)
+        logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
 
     def _scheme(self, dictionary: Any) -> str:
         if self.cfg.post_process is None or self._printed_level() == "piece":

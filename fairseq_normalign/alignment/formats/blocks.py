@@ -47,6 +47,10 @@ class Block:
         """The same links with ``by`` added to every position."""
         return replace(self, source=self.source + by, target=self.target + by) if by else self
 
+    def padded(self, count: int) -> Block:
+        """The same with sentences without links behind, ``count`` in all."""
+        return replace(self, count=max(count, self.count))
+
     def sentences(self) -> Iterator[list[tuple[int, int, bool]]]:
         """For every sentence its distinct (source, target, sure), sorted; what is sure and possible is sure."""
         borders = np.searchsorted(self.sentence, np.arange(self.count + 1))

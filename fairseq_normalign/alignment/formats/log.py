@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import NormalignError
 from ...files import decode_line, words_of
-from .blocks import Block, empty_block
+from .blocks import Block
 from .text import ByteLines, LinkLines
 
 _RECORD = re.compile(rb"([SHA])-([0-9]{1,9})\t")
@@ -52,15 +52,10 @@ class GenerateLog:
         self._taken = 0
 
     def take(self, count: int) -> Block:
-        """The next sentences; fewer than ``count`` at the end, unless missing ones are allowed and count as empty."""
+        """The next sentences; fewer than ``count`` at the end."""
         block = self._links.take(count)
         self._check_lengths(block)
         self._taken += block.count
-        if block.count < count and self.allow_missing:
-            self.missing.extend(range(self._taken, self._taken + count - block.count))
-            self._taken += count - block.count
-            grown = block if len(block) else empty_block(0)
-            return Block(count, grown.sentence, grown.source, grown.target, grown.sure, 1, block.lines)
         return block
 
     def rest(self) -> int:

@@ -217,7 +217,7 @@ def _recognised(lines: ByteLines, options: OptionNames) -> str:
                 return "pharaoh" if format == "links" else format
     if not first:
         return "pharaoh"
-    shown = first.decode("utf-8", errors="replace")[:60]
+    shown = ascii(first.decode("utf-8", errors="replace")[:60])
     raise NormalignError(
-        f"{lines.name}: no known format (it begins '{shown}'); {options.format} may be one of {', '.join(FORMATS)}"
+        f"{lines.name}: no known format (it begins {shown}); {options.format} may be one of {', '.join(FORMATS)}"
     )

@@ -27,7 +27,12 @@ def in_step(
         known = lengths.take(size) if lengths else {}
         wanted = min((len(values) for values in known.values()), default=size)
         first = files[0].take(wanted, known)
-        blocks = [first, *(file.take(first.count, known) for file in files[1:])]
+        if known and _may_end_early(files[0]):
+            first = first.padded(wanted)
+        blocks = [first]
+        for file in files[1:]:
+            block = file.take(first.count, known)
+            blocks.append(block.padded(first.count) if _may_end_early(file) else block)
         ended = first.count < size
         uneven = any(block.count != first.count for block in blocks) or any(
             len(values) != first.count for values in known.values()
@@ -38,6 +43,10 @@ def in_step(
             yield blocks
         if ended:
             return
+
+
+def _may_end_early(file: AlignmentFile) -> bool:
+    return isinstance(file.sentences, GenerateLog) and file.sentences.allow_missing
 
 
 def _uneven(files: Sequence[AlignmentFile], lengths: Lengths | None) -> NormalignError:

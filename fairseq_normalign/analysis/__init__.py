@@ -1,0 +1,1 @@
+"""What attention and heads do, and which of them to trust."""

@@ -1,0 +1,237 @@
+"""Which layer and setting to read, without gold. numpy only.
+
+Two criteria decide. With models of both directions, agreement: the share of links that both find. Two models err alike
+far less often than they are right alike. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that
+is aligned: the mean share it gives to the source words that a layer links. The others are printed beside them; on real
+models each of them is misled by some layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..alignment.words import SETTINGS
+from ..errors import NormalignError
+from .decisions import PairDecisions
+from .lexicon import word_shares
+
+RESAMPLINGS = 1000
+SURE = 0.95
+"""A choice is sure when at least this share of resamplings of the sentences makes it."""
+FEW = 30
+"""With fewer sentence pairs no choice is sure."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A way to read a model. The layer counts from 0."""
+
+    method: str
+    setting: str
+    layer: int
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.setting} layer {self.layer + 1}"
+
+
+@dataclass(frozen=True)
+class Criteria:
+    """What each criterion says of a candidate."""
+
+    candidate: Candidate
+    lexicon: float
+    """Mean share that the lexicon gives to the linked source words."""
+    agreement: float | None
+    """2 x common links / all links with the other direction's best partner; None with one model."""
+    mean: float
+    """Mean of what the method read, over steps and source positions."""
+    peak: float
+    """Mean share of the linked source word in its row."""
+    coverage: float
+    """Linked source words, as a share of those that could be."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate chosen, and how far to trust it."""
+
+    candidate: Candidate
+    criterion: str
+    """'agreement' or 'lexicon'."""
+    stability: float
+    """The share of resamplings of the sentences that choose the same."""
+    sentences: int
+    runner_up: Candidate | None
+    doubts: tuple[str, ...]
+    """Why the choice is unsure; empty when it is not."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether nothing speaks against it."""
+        return not self.doubts
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Every criterion of every candidate, and the choice; with two models those of the other direction too."""
+
+    criteria: list[Criteria]
+    choice: Choice
+    reverse_criteria: list[Criteria]
+    reverse_choice: Choice | None
+
+
+def judge_layers(
+    forward: Sequence[PairDecisions],
+    backward: Sequence[PairDecisions] | None = None,
+    *,
+    methods: Sequence[str],
+    settings: Sequence[str] = SETTINGS,
+    seed: int = 12345,
+) -> Verdict:
+    """Weigh every layer of ``methods`` and ``settings`` by the decisions on some pairs.
+
+    ``backward``: the decisions of the other direction's model on the same pairs. The choice is among all candidates.
+    """
+    if not forward:
+        raise NormalignError("there is no sentence pair to choose a layer by")
+    sides = [_Side(forward, methods, settings)]
+    draws = _draws(len(forward), seed)
+    if backward is None:
+        choice = _choice(sides[0], _Scores(sides[0].support, sides[0].words), "lexicon", draws)
+        return Verdict(sides[0].criteria(None), choice, [], None)
+    sides.append(_Side(backward, methods, settings))
+    common, links = _agreement(*sides)
+    scores = _Scores(common.reshape(len(forward), -1), links.reshape(len(forward), -1))
+    shape = common.shape[1:]
+    by_pair = scores.ratio().reshape(shape)
+    choices = [_choice(side, scores, "agreement", draws, axis=axis, shape=shape) for axis, side in enumerate(sides)]
+    return Verdict(
+        sides[0].criteria(by_pair.max(axis=1)), choices[0], sides[1].criteria(by_pair.max(axis=0)), choices[1]
+    )
+
+
+class _Side:
+    """The candidates of one direction: K of them, N sentence pairs."""
+
+    def __init__(self, pairs: Sequence[PairDecisions], methods: Sequence[str], settings: Sequence[str]) -> None:
+        self.pairs = pairs
+        self.candidates = [
+            Candidate(method, setting, layer)
+            for method in methods
+            for setting in settings
+            for layer in range(len(pairs[0].layers.get((method, setting), ())))
+        ]
+        self.decided = [
+            np.stack([pair.layers[c.method, c.setting][c.layer] for c in self.candidates]) for pair in pairs
+        ]
+        """N arrays [K, target words]."""
+        self.words = np.array([[len(pair.target)] for pair in pairs], dtype=float)
+        self.support = np.array(
+            [
+                _at(share, decided).sum(axis=1)
+                for share, decided in zip(
+                    word_shares([(pair.source, pair.target) for pair in pairs]), self.decided, strict=True
+                )
+            ]
+        )
+        """[N, K]: what the lexicon gives to the links of each."""
+
+    def criteria(self, agreement: np.ndarray | None) -> list[Criteria]:
+        support = self.support.sum(axis=0) / self.words.sum()
+        coverage = np.mean(
+            [
+                [len(np.unique(row[row >= 0])) / max(1, min(len(pair.source), len(pair.target))) for row in decided]
+                for pair, decided in zip(self.pairs, self.decided, strict=True)
+            ],
+            axis=0,
+        )
+        return [
+            Criteria(
+                candidate=c,
+                lexicon=float(support[k]),
+                agreement=None if agreement is None else float(agreement[k]),
+                mean=float(np.mean([pair.means[c.method][c.layer] for pair in self.pairs])),
+                peak=float(np.mean([pair.peaks[c.method, c.setting][c.layer] for pair in self.pairs])),
+                coverage=float(coverage[k]),
+            )
+            for k, c in enumerate(self.candidates)
+        ]
+
+
+def _at(share: np.ndarray, decided: np.ndarray) -> np.ndarray:
+    """share [T, S], decided [K, T] -> [K, T]: the share of the source word that was decided for; 0 for none."""
+    if not share.shape[1]:
+        return np.zeros(decided.shape)
+    found = share[np.arange(share.shape[0])[None, :], np.maximum(decided, 0)]
+    return np.where(decided >= 0, found, 0.0)
+
+
+def _agreement(forward: _Side, backward: _Side) -> tuple[np.ndarray, np.ndarray]:
+    """-> twice the common links and all links of both, each [N, K forward, K backward]."""
+    common, links = [], []
+    for ahead, back in zip(forward.decided, backward.decided, strict=True):
+        target = np.arange(ahead.shape[1])
+        hit = (back[:, np.maximum(ahead, 0)] == target) & (ahead >= 0)  # [K backward, K forward, T]
+        common.append(2.0 * hit.sum(axis=2).T)
+        links.append((ahead >= 0).sum(axis=1)[:, None] + (back >= 0).sum(axis=1)[None, :])
+    return np.array(common), np.array(links, dtype=float)
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """Ratios of sums over sentences: parts and wholes, [N, K] or [N, 1]."""
+
+    part: np.ndarray
+    whole: np.ndarray
+
+    def ratio(self, draws: np.ndarray | None = None) -> np.ndarray:
+        """[K], or [R, K] for draws [R, N]: how often each sentence counts."""
+        weights = np.ones(len(self.part)) if draws is None else draws
+        return (weights @ self.part) / np.maximum(weights @ self.whole, 1e-12)
+
+
+def _draws(sentences: int, seed: int) -> np.ndarray:
+    """[RESAMPLINGS, N]: how often each sentence is drawn."""
+    return np.random.default_rng(seed).multinomial(sentences, np.full(sentences, 1 / sentences), size=RESAMPLINGS)
+
+
+def _choice(
+    side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0, shape: tuple[int, ...] = ()
+) -> Choice:
+    """The best candidate of a side. Agreement is scored for pairs of candidates: ``shape`` [forward, backward]."""
+
+    def mine(index: np.ndarray) -> np.ndarray:
+        return np.unravel_index(index, shape)[axis] if shape else index
+
+    ratio = scores.ratio()
+    best = int(mine(np.asarray(ratio.argmax())))
+    own = ratio if not shape else ratio.reshape(shape).max(axis=1 - axis)
+    winners = mine(scores.ratio(draws).argmax(axis=1))
+    order = [int(k) for k in np.argsort(-own, kind="stable") if k != best]
+    stability = float(np.mean(winners == best))
+    runner_up = side.candidates[order[0]] if order else None
+    return Choice(
+        candidate=side.candidates[best],
+        criterion=criterion,
+        stability=stability,
+        sentences=len(side.pairs),
+        runner_up=runner_up,
+        doubts=_doubts(side, best, criterion, stability, runner_up),
+    )
+
+
+def _doubts(side: _Side, best: int, criterion: str, stability: float, runner_up: Candidate | None) -> tuple[str, ...]:
+    doubts = []
+    if len(side.pairs) < FEW:
+        doubts.append(f"only {len(side.pairs)} sentence pairs to judge by")
+    if stability < SURE:
+        doubts.append(f"{runner_up} is close: {100 * stability:.0f}% of resamplings of the sentences choose the same")
+    by_lexicon = side.candidates[int(side.support.sum(axis=0).argmax())]
+    chosen = side.candidates[best]
+    if criterion == "agreement" and (by_lexicon.setting, by_lexicon.layer) != (chosen.setting, chosen.layer):
+        doubts.append(f"the lexicon speaks for {by_lexicon}")
+    return tuple(doubts)

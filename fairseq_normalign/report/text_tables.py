@@ -1,0 +1,35 @@
+"""Rows as text: columns to read, TSV, LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}"})
+
+
+def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
+    """Aligned columns, the first ``left`` of them to the left and the rest to the right."""
+    widths = [max((len(row[place]) for row in rows if place < len(row)), default=0) for place in range(_width(rows))]
+    lines = [
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=False))
+        )
+        for row in rows
+    ]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def tsv(rows: Sequence[Sequence[str]]) -> str:
+    """One line a row, cells separated by tabs."""
+    return "".join("\t".join(row) + "\n" for row in rows)
+
+
+def latex(rows: Sequence[Sequence[str]]) -> str:
+    """Rows of a tabular, the first one as its head."""
+    lines = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in rows]
+    return "".join(f"{line}\n" for line in [*lines[:1], r"\hline", *lines[1:]])
+
+
+def _width(rows: Sequence[Sequence[str]]) -> int:
+    return max((len(row) for row in rows), default=0)
