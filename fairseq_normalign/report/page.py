@@ -46,9 +46,9 @@ def write_page(
     """
     if str(path) != "-":
         check_writable(path)
-    template = _asset("page.html")
+    template = asset("page.html")
     head, body, tail = _split(template, "<!-- blobs -->", "<!-- data -->")
-    script, style = _asset("page.js"), _asset("page.css")
+    script, style = asset("page.js"), asset("page.css")
     fill = {"CSP": _policy(script, style), "STYLE": style, "SCRIPT": script}
     with open_output(path) as out:
         out.write(_filled(head, fill))
@@ -176,5 +176,6 @@ def _filled(text: str, fill: Mapping[str, str]) -> str:
     return text
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """The text of a file that comes with the package."""
     return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
