@@ -99,7 +99,7 @@ def _pairs_of_checkpoint(
     from ..bridge.directions import ModelOptions, TextOptions, make_direction
     from ..bridge.options import AlignmentOptions
     from ..bridge.processes import own_device
-    from ..bridge.viewing import read_pairs
+    from ..bridge.to_draw import read_pairs
 
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
 
@@ -202,7 +202,7 @@ def choices_for(args: argparse.Namespace, shapes: dict[str, ReadingShape]) -> li
             name,
             layer,
             args.head - 1 if args.head is not None and shapes[name].kind == "steps" else None,
-            args.setting if shapes[name].kind == "steps" else "",
+            args.setting if args.setting in shapes[name].settings else shapes[name].settings[0],
         )
         for name in methods
         for layer in (layer_list(args.layer, shapes[name].layers) if shapes[name].kind != "links" else [0])

@@ -13,16 +13,25 @@ from ..alignment.pieces import Span
 from ..alignment.words import rows_of
 
 LEVELS = 4095
-"""Values are whole multiples of scale = largest value of the matrix / LEVELS."""
+"""Values are whole multiples of scale = largest value of the matrix / LEVELS (half as many levels either side of zero
+where values below zero occur)."""
+SIGNED_LEVELS = 2047
 _ROUNDS = 32
 
 
 def quantize(soft: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """[..., T, S] -> whole numbers 0 to LEVELS of the same shape, and the scale [...] of each matrix."""
+    """[..., T, S] -> whole numbers of the same shape, and the scale [...] of each matrix.
+
+    They are 0 to LEVELS, or -SIGNED_LEVELS to SIGNED_LEVELS in arrays that hold a value below zero.
+    """
     soft = np.asarray(soft, dtype=np.float64)
-    scale = soft.max(axis=(-1, -2), initial=0.0) / LEVELS
+    scale = np.abs(soft).max(axis=(-1, -2), initial=0.0) / _most(soft)
     divisor = np.where(scale > 0, scale, 1.0)[..., None, None]
     return np.rint(soft / divisor).astype(np.int64), scale
+
+
+def _most(soft: np.ndarray) -> int:
+    return SIGNED_LEVELS if (soft < 0).any() else LEVELS
 
 
 def keep_argmax(
@@ -38,28 +47,28 @@ def keep_argmax(
         return False
     rows, exact_rows = (rows_of(array, setting) if setting else array for array in (levels, soft))
     exact = merge(exact_rows, target, source)
-    wanted, linked = exact.argmax(axis=-1), exact.any(axis=-1)
+    wanted, linked, most = exact.argmax(axis=-1), exact.any(axis=-1), _most(soft)
     for number in range(_ROUNDS):
         rounded = merge(rows, target, source)
         wrong = linked & ((rounded.argmax(axis=-1) != wanted) | ~rounded.any(axis=-1))
         if not wrong.any():
             return number > 0
         for place in map(tuple, np.argwhere(wrong)):
-            _raise_winner(rows[place[:-1]], target[place[-1]], source[wanted[place]])
+            _raise_winner(rows[place[:-1]], target[place[-1]], source[wanted[place]], most)
     return True
 
 
-def _raise_winner(rows: np.ndarray, target: Span, source: Span) -> None:
+def _raise_winner(rows: np.ndarray, target: Span, source: Span, most: int) -> None:
     """One step in favour of the winner: up where there is room, else its rivals down. ``rows`` is a view [T, S]."""
     cells = rows[slice(*target), slice(*source)]
-    if (cells < LEVELS).any():
+    if (cells < most).any():
         spot = np.unravel_index(int(np.argmin(cells)), cells.shape)
         cells[spot] += 1
         return
     rivals = np.ones(rows.shape[1], dtype=bool)
     rivals[slice(*source)] = False
     block = rows[slice(*target)]
-    block[:, rivals] = np.maximum(block[:, rivals] - 1, 0)
+    block[:, rivals] = np.maximum(block[:, rivals] - 1, 0 if most == LEVELS else -most)
 
 
 def pack(arrays: Sequence[np.ndarray]) -> str:

@@ -180,7 +180,7 @@ def _draw(axes: Any, panel: Panel, pair: Pair, labels: Labels, style: Style, fon
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)
     if panel.soft is not None and panel.soft.size:
-        axes.pcolormesh(panel.soft, cmap=_colours(), vmin=0, vmax=float(panel.soft.max()) or 1, rasterized=False)
+        axes.pcolormesh(panel.soft, cmap=_colours(), vmin=0, vmax=max(float(panel.soft.max()), 0) or 1)
     axes.set_xticks(np.arange(len(source)) + 0.5, source, rotation=90, fontsize=_FONT, family=fonts)
     axes.set_yticks(np.arange(len(target)) + 0.5, target, fontsize=_FONT, family=fonts)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, pad=3)

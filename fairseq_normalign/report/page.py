@@ -18,7 +18,7 @@ from ..alignment.words import SETTINGS
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from .counts import argmax_counts
-from .encode import LEVELS, keep_argmax, pack, quantize
+from .encode import LEVELS, SIGNED_LEVELS, keep_argmax, pack, quantize
 from .pairs import Choice, Pair, Reading, ReadingShape, Side
 
 _ROUNDS = 4
@@ -71,9 +71,9 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
         if sentences and found != shapes:
             raise NormalignError(f"sentence {pair.id + 1} has other methods, layers or heads than those before it")
         shapes = found
-        arrays, scales = _levels(pair)
+        arrays, scales, zeros = _levels(pair)
         out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
-        sentences.append({**_sentence(pair), "z": scales})
+        sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
         counts.append(argmax_counts(pair))
     if not sentences:
         raise NormalignError("there is no sentence to show")
@@ -86,19 +86,22 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
     }
 
 
-def _levels(pair: Pair) -> tuple[list[np.ndarray], list[float]]:
-    """The quantized arrays of a pair in the order layers, heads of each method, and the scale of each matrix."""
+def _levels(pair: Pair) -> tuple[list[np.ndarray], list[float], list[int]]:
+    """The quantized arrays of a pair (layers, then heads, of each method), and scale and zero of each matrix."""
     arrays: list[np.ndarray] = []
     scales: list[float] = []
+    zeros: list[int] = []
     for reading in pair.readings.values():
         for soft in (reading.steps, reading.words, reading.heads):
             if soft is None:
                 continue
             levels, scale = quantize(soft)
             _keep_words(pair, reading, levels, soft)
-            arrays.append(levels)
+            zero = SIGNED_LEVELS if (levels < 0).any() else 0
+            arrays.append(levels + zero)
+            zeros += [zero] * scale.size
             scales += [float(f"{value:.7g}") for value in np.ravel(scale)]
-    return arrays, scales
+    return arrays, scales, zeros
 
 
 def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarray) -> None:

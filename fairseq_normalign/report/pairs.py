@@ -59,12 +59,15 @@ class Reading:
     """[layers, target words, source words]: AWO or AWI was settled before."""
     links: tuple[Link, ...] | None = None
     """Links between words from elsewhere, without numbers."""
+    settings: tuple[str, ...] = SETTINGS
+    """Which rows of ``steps`` may speak of a word."""
 
     @property
     def shape(self) -> ReadingShape:
         """What there is to choose from."""
         if self.steps is not None:
-            return ReadingShape("steps", len(self.steps), 0 if self.heads is None else self.heads.shape[1], SETTINGS)
+            heads = 0 if self.heads is None else self.heads.shape[1]
+            return ReadingShape("steps", len(self.steps), heads, self.settings)
         if self.words is not None:
             return ReadingShape("words", len(self.words), 0, ("",))
         return ReadingShape("links", 1, 0, ("",))

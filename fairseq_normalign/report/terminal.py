@@ -70,7 +70,7 @@ def _cell(kind: str, shade: str, look: Look) -> str:
 
 def _shade(soft: np.ndarray | None, target: int, source: int, look: Look) -> str:
     shades = SHADES if look.unicode else ASCII_SHADES
-    if soft is None or not soft[target].max() > 0:
+    if soft is None or not soft[target].size or not soft[target].max() > 0:
         return " "
     part = float(soft[target, source] / soft[target].max())
     return shades[0] if part < 0.05 else shades[min(len(shades) - 1, 1 + int(part * (len(shades) - 1)))]

@@ -14,7 +14,7 @@ from fairseq_normalign.alignment.score import count_links, score
 from fairseq_normalign.alignment.words import SETTINGS, rows_of
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.report.counts import aer_of, argmax_counts
-from fairseq_normalign.report.encode import LEVELS, keep_argmax, pack, quantize, unpack
+from fairseq_normalign.report.encode import LEVELS, SIGNED_LEVELS, keep_argmax, pack, quantize, unpack
 from fairseq_normalign.report.pairs import Choice, choices_of, links_of, soft_of
 
 
@@ -81,7 +81,9 @@ def spans_of(draw, length):
 def packed_cases(draw):
     targets, sources = draw(st.integers(1, 6)), draw(st.integers(1, 6))
     # few distinct values: near ties and ties are the hard cases
-    value = st.sampled_from([0.0, 1e-9, 0.1, 0.1 + 1e-7, 0.1 - 1e-6, 0.5, 0.50001, 1.0, 1.0 - 1e-9])
+    below = draw(st.sampled_from([0.0, -1.0]))
+    near = [0.1, 0.1 + 1e-7, 0.1 - 1e-6, 0.5, 0.50001, 1.0, 1.0 - 1e-9]
+    value = st.sampled_from([0.0, 0.2 * below, 0.2000001 * below, 1e-9, *near])
     cells = draw(st.lists(value, min_size=(targets + 1) * sources, max_size=(targets + 1) * sources))
     return np.array(cells).reshape(1, targets + 1, sources), spans_of(draw, targets), spans_of(draw, sources)
 
@@ -96,9 +98,10 @@ def test_packing_keeps_every_argmax(case, setting):
     linked = exact.any(axis=-1)
     assert (exact.argmax(-1) == rounded.argmax(-1))[linked].all()
     assert rounded.any(-1)[linked].all()
-    assert levels.min() >= 0
-    assert levels.max() <= LEVELS
-    assert np.abs(levels * scale[:, None, None] - soft).max() <= 40 * soft.max() / LEVELS
+    most = SIGNED_LEVELS if soft.min() < 0 else LEVELS
+    assert levels.min() >= (-most if soft.min() < 0 else 0)
+    assert levels.max() <= most
+    assert np.abs(levels * scale[:, None, None] - soft).max() <= 40 * np.abs(soft).max() / most
 
 
 def test_values_are_kept_to_half_a_level_where_nothing_is_mended():

@@ -11,7 +11,7 @@
 
   const byId = (id) => document.getElementById(id);
   const percent = (x) => (100 * x).toFixed(1);
-  const number = (x) => (x === 0 ? "0" : x >= 0.0995 ? x.toPrecision(3) : x >= 0.0001 ? x.toFixed(4) : x.toExponential(1));
+  const number = (x) => (x < 0 ? "−" + number(-x) : x === 0 ? "0" : x >= 0.0995 ? x.toPrecision(3) : x >= 0.0001 ? x.toFixed(4) : x.toExponential(1));
 
   function bytesOf(base64) {
     const letters = atob(base64);
@@ -97,7 +97,7 @@
       const size = rows * columns;
       if (method === chosen.method) {
         const matrix = chosen.head < 0 ? chosen.layer : method.layers + chosen.layer * method.heads + chosen.head;
-        return { rows, columns, offset: offset + matrix * size, scale: sentence.z[scale + matrix] };
+        return { rows, columns, offset: offset + matrix * size, scale: sentence.z[scale + matrix], zero: sentence.o ? sentence.o[scale + matrix] : 0 };
       }
       offset += method.layers * (method.heads + 1) * size;
       scale += method.layers * (method.heads + 1);
@@ -118,7 +118,7 @@
     const sums = new Float64Array(targets.length * sources.length);
     targets.forEach((rows, t) => sources.forEach((columns, s) => {
       let sum = 0;
-      for (const row of rows) for (const column of columns) sum += levels[place.offset + (row + shift) * place.columns + column];
+      for (const row of rows) for (const column of columns) sum += levels[place.offset + (row + shift) * place.columns + column] - place.zero;
       sums[t * sources.length + s] = sum;
     }));
     return { sums, width: sources.length, factors: targets.map((rows) => place.scale / rows.length) };
@@ -143,18 +143,19 @@
     const links = [];
     const height = soft.width ? soft.sums.length / soft.width : 0;
     for (let t = 0; t < height; t++) {
-      let best = -1, total = 0;
+      let best = -1, total = 0, any = false;
       for (let s = 0; s < soft.width; s++) {
         if (sourceLabels[s].word < 0) continue;
         const value = soft.sums[t * soft.width + s];
         total += value;
-        if (value > 0 && (best < 0 || value > soft.sums[t * soft.width + best])) best = s;
+        any ||= value !== 0;
+        if (best < 0 || value > soft.sums[t * soft.width + best]) best = s;
       }
       if (threshold === null) {
-        if (best >= 0) links.push([best, t]);
+        if (any) links.push([best, t]);
       } else {
         for (let s = 0; s < soft.width; s++) {
-          if (sourceLabels[s].word >= 0 && soft.sums[t * soft.width + s] / total > threshold) links.push([s, t]);
+          if (sourceLabels[s].word >= 0 && total > 0 && soft.sums[t * soft.width + s] / total > threshold) links.push([s, t]);
         }
       }
     }
@@ -193,7 +194,7 @@
     const sum = pair.soft.sums[t * pair.soft.width + s];
     let total = 0;
     for (let k = 0; k < pair.soft.width; k++) if (pair.sources[k].word >= 0) total += pair.soft.sums[t * pair.soft.width + k];
-    return { value: sum * pair.soft.factors[t], share: total ? sum / total : 0 };
+    return { value: sum * pair.soft.factors[t], share: total > 0 ? sum / total : 0 };
   }
 
   /* 'sure', 'possible' or '' */
@@ -621,7 +622,7 @@
     let most = 0;
     for (let k = 0; k < pair.soft.sums.length; k++) most = Math.max(most, value(k));
     for (let k = 0; k < pair.soft.sums.length; k++) {
-      const part = most ? value(k) / most : 0;
+      const part = most ? Math.max(0, value(k)) / most : 0;
       brush.fillStyle = `rgb(${ground.map((g, i) => Math.round(g + (dark[i] - g) * part)).join(" ")})`;
       brush.fillRect((k % pair.soft.width) * size, Math.floor(k / pair.soft.width) * size, size, size);
     }
@@ -856,7 +857,7 @@
 
   function detailRow(pair, o) {
     const bar = node("i");
-    bar.style.width = percent(Math.min(1, o.share)) + "%";
+    bar.style.width = percent(Math.max(0, Math.min(1, o.share))) + "%";
     return node("tr", { class: o.linked ? "link" : "" },
       node("td", {}, node("bdi", { text: o.text })), node("td", { class: "meter" }, pair.soft ? bar : ""),
       node("td", { class: "n", text: pair.soft ? number(o.value) : "" }), node("td", { class: "n", text: pair.soft ? percent(o.share) + " %" : "" }),

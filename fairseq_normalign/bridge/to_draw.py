@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from ..alignment.words import SETTINGS
+from ..attribution import get_method
 from ..report.pairs import Pair, Reading, Side
 from .corpus import Direction
 from .forced import Batch, soft_alignments
@@ -44,11 +46,13 @@ def _readings(direction: Direction, batch: Batch, method: str, heads: bool) -> l
     aligner = direction.aligner
     dictionary = aligner.target.dictionary
     ends = {"start": dictionary.eos(), "pad": dictionary.pad()}
+    how = get_method(method)
+    settings = tuple(setting for setting in SETTINGS if setting in how.settings)
     layers = soft_alignments(aligner.models, batch, method, None, **ends)
-    if not heads:
-        return [Reading(steps=steps) for steps in layers]
+    if not heads or not how.has_heads:
+        return [Reading(steps=steps, settings=settings) for steps in layers]
     by_head = soft_alignments(aligner.models, batch, method, None, by_head=True, **ends)
-    return [Reading(steps=steps, heads=each) for steps, each in zip(layers, by_head, strict=True)]
+    return [Reading(steps=steps, heads=each, settings=settings) for steps, each in zip(layers, by_head, strict=True)]
 
 
 def _side(sentence: Sentence) -> Side:
