@@ -8,6 +8,10 @@
 
 The page is one file that needs no network: search, sort by AER, switch method, layer, head, AWO or AWI, words or
 pieces; press ? in it for its keys.
+
+Figures take letters from the fonts that are installed (DejaVu, Noto, Noto CJK, those of Windows and macOS), and say in
+one line which letters none of them has. Right-to-left words read from right to left; on both axes the first word of
+the sentence comes first.
 """
 
 from __future__ import annotations

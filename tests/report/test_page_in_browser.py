@@ -6,6 +6,7 @@ import itertools
 import os
 import shutil
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,20 @@ def test_switches_change_method_layer_head_setting_and_level(show, pairs):
         "no word"
         in hover_cell(page, (len(pair.target.pieces), len(pair.source.pieces)), len(pair.source.pieces) - 1, 0)[1]
     )
+
+
+def test_values_below_zero_are_kept(show, make):
+    pair = make(0, WORDS[:5], WORDS[:4], np.random.default_rng(8), methods=("norms",))
+    steps = pair.readings["norms"].steps - 0.2
+    pair = replace(pair, readings={"norms": replace(pair.readings["norms"], steps=steps)})
+    choice = Choice("norms", 0, None, "awi")
+    page = show([pair], start=choice)
+    soft = soft_of(pair, choice)
+    assert (soft < 0).any()
+    for target, source in np.ndindex(*soft.shape):
+        value = hover_cell(page, soft.shape, source, target)[1].split(" · ")[0].replace("−", "-")
+        assert float(value) == pytest.approx(soft[target, source], rel=0.02, abs=0.003)
+    assert page.locator("#cells rect.frame").count() == len(links_of(pair, choice))
 
 
 def test_scores_of_sentence_and_corpus_are_the_scorers(show, pairs):

@@ -582,7 +582,7 @@
     cells.addEventListener("mousemove", (event) => pointAt(event, pair, measure));
     cells.addEventListener("click", (event) => pointAt(event, pair, measure));
     cells.addEventListener("mouseleave", hideTip);
-    const corner = node("div", { class: "corner", text: "target ↓  source →" });
+    const corner = node("div", { class: "corner", text: "source →\ntarget ↓" });
     corner.style.width = left + "px";
     byId("view").replaceChildren(node("div", {
       class: "matrix", tabindex: "0", role: "img",
