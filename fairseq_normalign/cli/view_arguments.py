@@ -7,7 +7,6 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold
 from ..errors import NormalignError
 from ..report import sources
-from ..report.pairs import Choice, Pair, ReadingShape
+from ..report.pairs import Choice, Pair, Reading, ReadingShape, Side
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -113,8 +112,13 @@ def _pairs_of_checkpoint(
     def say(number: int, why: str) -> None:
         print(f"normalign: sentence {number + 1} is left out: {why}", file=sys.stderr)
 
-    for pair in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
-        yield replace(pair, gold=sources.gold_at(golds, pair.id, pair.source, pair.target))
+    for read in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
+        source, target = (Side(sentence.pieces, sentence.by_word) for sentence in (read.source, read.target))
+        readings = {
+            name: Reading(steps=one.layers, heads=one.heads, settings=one.settings)
+            for name, one in read.readings.items()
+        }
+        yield Pair(read.id, source, target, readings, sources.gold_at(golds, read.id, source, target))
 
 
 def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:
