@@ -10,7 +10,6 @@ exec((HERE / "fairseq_normalign" / "version.py").read_text(encoding="utf-8"), VE
 
 EXTRAS = {
     "plots": ["matplotlib>=3.7"],
-    "gradients": ["captum>=0.7"],
     "aligners": ["eflomal>=2.0"],
     "sentencepiece": ["sentencepiece>=0.1.99"],
     "view": ["matplotlib>=3.7"],
@@ -19,6 +18,7 @@ EXTRAS = {
 EXTRAS["dev"] = [
     *EXTRAS["plots"],
     *EXTRAS["sentencepiece"],
+    "captum>=0.7",
     "hypothesis>=6.100",
     "mypy>=1.10",
     "pytest>=8",

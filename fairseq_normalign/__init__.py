@@ -1,8 +1,8 @@
 """Word alignments from fairseq Transformers, by the lengths of the vectors they add.
 
-Importing this package is cheap: neither torch nor fairseq is loaded by it. It registers itself with fairseq at once when
-fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq skips a
-user-dir whose package it finds already imported.
+Importing this package is cheap: neither torch nor fairseq is loaded by it. It registers itself with fairseq at once
+when fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq
+skips a user-dir whose package it finds already imported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _RegisterAfterHost:
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name != HOST:
             return None
-        sys.meta_path.remove(self)  # type: ignore[arg-type]
+        sys.meta_path.remove(self)
         spec = importlib.util.find_spec(name)
         if spec is None or spec.loader is None:
             return None
@@ -53,4 +53,4 @@ if HOST in sys.modules:
 else:
     import importlib.util
 
-    sys.meta_path.insert(0, _RegisterAfterHost())  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _RegisterAfterHost())

@@ -19,6 +19,4 @@ class MissingExtra(NormalignError):
     """An optional package is needed here and is not installed."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package '{package}': pip install 'fairseq-normalign[{extra}]'"
-        )
+        super().__init__(f"{purpose} needs the package '{package}': pip install 'fairseq-normalign[{extra}]'")

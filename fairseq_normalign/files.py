@@ -8,7 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from .errors import NormalignError
 
@@ -89,7 +89,7 @@ def open_binary_output(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextlib.contextmanager
-def _replacing(path: Path, mode: str) -> Iterator[IO]:
+def _replacing(path: Path, mode: str) -> Iterator[Any]:
     """Write beside ``path`` and rename at the end; on any error the unfinished file is removed."""
     if path.exists() and not path.is_file():  # a device or pipe cannot be renamed over
         if path.is_dir():

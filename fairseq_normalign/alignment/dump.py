@@ -114,9 +114,9 @@ class DumpWriter:
         self._bytes += array.nbytes
 
     def _flush(self) -> None:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
-        save_file(self._arrays, _shard_path(self._unfinished, self._shard))
+        _shard_path(self._unfinished, self._shard).write_bytes(save(self._arrays))
         self._arrays, self._bytes, self._shard = {}, 0, self._shard + 1
 
     def close(self) -> None:

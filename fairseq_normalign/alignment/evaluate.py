@@ -9,7 +9,11 @@ import numpy as np
 
 from ..errors import NormalignError
 from .formats import AlignmentFile, Block, Lengths, in_step
-from .score import COUNTS, count_blocks
+from .score import COUNTS, count_blocks, link_numbers
+
+GOOD_SHARE = 0.4
+"""Another reading of a file is only believed when it makes so many of its links right: a poor alignment may happen to
+do better turned round, a good one does not."""
 
 SentenceSink = Callable[[int, int, np.ndarray], None]
 """Called with the number of a system, the position of the first sentence, and the counts ``[n, 5]`` of a block."""
@@ -78,7 +82,8 @@ def check_agreement(
     for reading, (other, said, options) in readings.items():
         here, there = _hits(wanted, block), _hits(wanted, other)
         only_here, only_there = np.count_nonzero(here & ~there), np.count_nonzero(there & ~here)
-        if only_there > 2 * only_here and only_there - only_here > 3 * np.sqrt(only_there + only_here):
+        clearly = only_there > 2 * only_here and only_there - only_here > 3 * np.sqrt(only_there + only_here)
+        if clearly and np.count_nonzero(there) > GOOD_SHARE * len(block):
             found = f"{file.name}: {np.count_nonzero(here)} of {len(block)} links are in {gold.name}"
             message = f"{found}, but {np.count_nonzero(there)} {reading}"
             if said:
@@ -90,6 +95,5 @@ def check_agreement(
 def _hits(wanted: Block, block: Block) -> np.ndarray:
     """``[L]``: whether each link of ``block`` is a link of ``wanted``."""
     width = 2 + max(int(side.max(initial=0)) for b in (wanted, block) for side in (b.source, b.target))
-    keys = [(b.sentence * width + b.source) * width + b.target for b in (wanted, block)]
     inside = (block.source >= 0) & (block.target >= 0)
-    return np.isin(keys[1], keys[0]) & inside
+    return np.isin(link_numbers(block, width), link_numbers(wanted, width)) & inside

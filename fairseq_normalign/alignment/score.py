@@ -88,7 +88,7 @@ def count_blocks(gold: Block, hypothesis: Block) -> np.ndarray:
     keys, kinds = _flagged(gold, hypothesis, width)
     if not len(keys):
         return np.zeros((gold.count, len(COUNTS)), dtype=np.int64)
-    first = np.flatnonzero(np.diff(keys, prepend=-1))
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
     sentence = keys[first] // (width * width)
     kinds = np.bitwise_or.reduceat(kinds, first)
     per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
@@ -112,9 +112,20 @@ def _width(gold: Block, hypothesis: Block) -> int:
 
 
 def _flagged(gold: Block, hypothesis: Block, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """All links of both as sorted numbers, (sentence, source, target) in that order of weight, each with its kind."""
-    sides = [(block.sentence * width + block.source) * width + block.target for block in (gold, hypothesis)]
-    kinds = np.where(gold.sure, _SURE, _POSSIBLE)
-    tagged = np.concatenate([sides[0] * 8 + kinds, sides[1] * 8 + _LINK])
+    """All links of both as sorted numbers, each with its kind."""
+    narrow = gold.count * width * width * 8 <= np.iinfo(np.int32).max  # sorted in half the time
+    number = np.int32 if narrow else np.int64
+    tagged = np.concatenate([link_numbers(block, width, number) for block in (gold, hypothesis)])
+    tagged <<= number(3)
+    tagged[: len(gold)] += np.where(gold.sure, number(_SURE), number(_POSSIBLE))
+    tagged[len(gold) :] += number(_LINK)
     tagged.sort()
-    return tagged >> 3, tagged & 7
+    return tagged >> number(3), tagged & number(7)
+
+
+def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.int64) -> np.ndarray:
+    """``[L]``: every link as one number, its sentence, source and target being digits to the base ``width``."""
+    sentence, source, target = (
+        column.astype(number, copy=False) for column in (block.sentence, block.source, block.target)
+    )
+    return (sentence * number(width) + source) * number(width) + target

@@ -1,6 +1,6 @@
 """How much each source position gives to each target step: one file a method. torch only, no fairseq."""
 
-from . import block, norms, weights  # each registers itself
+from . import block, erasure, gradients, norms, weights  # each registers itself
 from .records import Attention, AttentionBlock, CrossAttention
 from .registry import METHODS, BlockMethod, LayerMethod, Method, ModelMethod, get_method, method_class, register_method
 
@@ -14,7 +14,9 @@ __all__ = [
     "Method",
     "ModelMethod",
     "block",
+    "erasure",
     "get_method",
+    "gradients",
     "method_class",
     "norms",
     "register_method",

@@ -26,10 +26,11 @@ class ModelView(Protocol):
         """[N, S]: true where there is no source piece."""
         ...
 
-    def features(self, embeddings: Tensor, rows: Tensor | None = None) -> Tensor:
+    def features(self, embeddings: Tensor, rows: Tensor | None = None, hidden: Tensor | None = None) -> Tensor:
         """What the decoder hands to its output layer when the source has these embeddings; differentiable.
 
-        embeddings [M, S, E], rows [M]: which of the N pairs each belongs to (None: all, in order) -> [M, T + 1, C].
+        embeddings [M, S, E]; rows [M]: which of the N pairs each belongs to (None: all, in order); hidden [M, S]: true
+        for source pieces that are to be left out -> [M, T + 1, C].
         """
         ...
 

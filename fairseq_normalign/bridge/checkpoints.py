@@ -137,7 +137,8 @@ def _refusal(error: Exception) -> str:
     """One line out of torch's long explanation: the object that was not allowed, or that the file is broken."""
     text = str(error)
     found = re.search(r"(?:Unsupported global: GLOBAL|Unsupported class|GLOBAL) ([\w.]+)", text) or re.search(
-        r"Trying to (?:load unsupported GLOBAL|call reduce for unrecognized function|instantiate[^<]*) ?<?([\w.' ]+)", text
+        r"Trying to (?:load unsupported GLOBAL|call reduce for unrecognized function|instantiate[^<]*) ?<?([\w.' ]+)",
+        text,
     )
     if found:
         return f"refused: the checkpoint holds the object '{found.group(1).strip()}', which no fairseq checkpoint needs"
@@ -173,7 +174,9 @@ def check_arguments(state: Any, name: str) -> None:
             try:
                 literal(value)
             except NormalignError:
-                raise NormalignError(f"{name}: refused: its argument {key} is not a literal but {_shown(value)}") from None
+                raise NormalignError(
+                    f"{name}: refused: its argument {key} is not a literal but {_shown(value)}"
+                ) from None
 
 
 def _arguments(*containers: Any) -> Iterator[tuple[str, Any]]:
@@ -197,7 +200,9 @@ def literal(text: str) -> Any:
     try:
         return _value(ast.parse(text.strip(), mode="eval").body)
     except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
-        raise NormalignError(f"{_shown(text)} is not a literal; numbers, strings, lists and tuples are allowed") from None
+        raise NormalignError(
+            f"{_shown(text)} is not a literal; numbers, strings, lists and tuples are allowed"
+        ) from None
 
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {

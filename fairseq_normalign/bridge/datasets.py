@@ -42,4 +42,4 @@ def post_process_original_text(dataset: Any, symbol: str | None) -> None:
                 return post_process(original(number), symbol)
 
             get_original_text.is_post_processed = True  # type: ignore[attr-defined]
-            side.get_original_text = get_original_text
+            side.get_original_text = get_original_text  # type: ignore[union-attr]

@@ -23,7 +23,9 @@ def decoder_layers(model: nn.Module) -> list[nn.Module]:
     """The decoder layers of an autoregressive encoder-decoder Transformer; any other model is a clear error."""
     kind = type(model).__name__
     decoder = getattr(model, "decoder", None)
-    layers = list(getattr(decoder, "layers", None) or [])
+    found = getattr(decoder, "layers", None)
+    # by number: iterating over LayerDrop's list leaves layers out in training mode
+    layers = [found[number] for number in range(len(found))] if isinstance(found, nn.ModuleList) else []
     attentions = [getattr(layer, "encoder_attn", None) for layer in layers]
     if getattr(model, "encoder", None) is None or not layers or not all(map(_is_readable, attentions)):
         raise NormalignError(

@@ -24,9 +24,30 @@ def register() -> None:
     with quiet_host():
         importlib.import_module("fairseq")
     checkpoints.close_doors()
+    mend_replace_unk()
     show_errors_in_one_line()
     importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
     importlib.import_module(f"{PACKAGE}.tasks.translation_normalign")
+
+
+def mend_replace_unk() -> None:
+    """``--replace-unk`` without a file means: copy the source word. fairseq takes its default value for a file name."""
+    from fairseq import utils
+
+    original = utils.load_align_dict
+    if getattr(original, "is_mended", False):
+        return
+
+    def load_align_dict(replace_unk: str | None) -> dict[str, str] | None:
+        try:
+            return original("" if replace_unk == "@@ " else replace_unk)
+        except OSError as error:
+            raise NormalignError(f"{replace_unk}: {(error.strerror or str(error)).lower()}") from None
+        except IndexError:
+            raise NormalignError(f"{replace_unk}: a line is not a source word and its translation") from None
+
+    load_align_dict.is_mended = True  # type: ignore[attr-defined]
+    utils.load_align_dict = load_align_dict
 
 
 class quiet_host:

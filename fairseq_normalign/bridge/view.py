@@ -68,9 +68,12 @@ class ForcedView:
         """[N, S]."""
         return self._input["src_tokens"].eq(self.model.encoder.padding_idx)
 
-    def features(self, embeddings: Tensor, rows: Tensor | None = None) -> Tensor:
-        """[M, S, E], [M] -> [M, T + 1, C]."""
+    def features(self, embeddings: Tensor, rows: Tensor | None = None, hidden: Tensor | None = None) -> Tensor:
+        """[M, S, E], [M], [M, S] -> [M, T + 1, C]."""
         inputs = self._input if rows is None else _picked(self._input, rows, self._previous.size(0))
+        if hidden is not None:  # padding in the middle: not attended to, and not counted by the positions
+            padded = inputs["src_tokens"].masked_fill(hidden, self.model.encoder.padding_idx)
+            inputs = {**inputs, "src_tokens": padded}
         previous = self._previous if rows is None else self._previous[rows]
         with _embedded(self.model.encoder.embed_tokens, embeddings):
             encoder_out = self.model.encoder(**inputs)

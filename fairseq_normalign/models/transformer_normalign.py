@@ -1,7 +1,7 @@
 """``--arch transformer_normalign``: fairseq's Transformer, parameter for parameter.
 
-The same state_dict keys as ``transformer``: checkpoints of either load into the other. Alignments are read from outside,
-by hooks that exist only while they are read, so training costs what it costs there.
+The same state_dict keys as ``transformer``: checkpoints of either load into the other. Alignments are read from
+outside, by hooks that exist only while they are read, so training costs what it costs there.
 """
 
 from __future__ import annotations

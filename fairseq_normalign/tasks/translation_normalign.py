@@ -24,7 +24,7 @@ from ..bridge.generator import AligningGenerator
 from ..bridge.layer_auto import judge_by_dataset
 from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
 from ..bridge.reading import decoder_layers, make_readable
-from ..bridge.vocabulary import Vocabulary, scheme_of_dictionary, scheme_of_post_process
+from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
 from ..report.layer_table import sentence_of
 
@@ -186,14 +186,15 @@ class TranslationNormalignTask(TranslationTask):
         logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
 
     def _scheme(self, dictionary: Any) -> str:
-        if self.cfg.post_process is None or self._printed_level() == "piece":
-            return scheme_of_dictionary(dictionary)
-        return scheme_of_post_process(self.cfg.post_process)
+        """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""
+        if self._printed_level() == "word":
+            return scheme_of_post_process(self.cfg.post_process)
+        return scheme_of_dictionary(dictionary)
 
     def _printed_level(self) -> str:
         """The level of the sentences that fairseq prints."""
-        if self.cfg.normalign_level == "piece" and self.cfg.post_process is not None:
-            return "word"
+        if self.cfg.normalign_level == "piece" and self.cfg.post_process not in POST_PROCESS_SCHEMES:
+            return "piece"
         return "piece" if scheme_of_post_process(self.cfg.post_process) == "words" else "word"
 
     def _open_dump(self) -> DumpWriter | None:

@@ -42,7 +42,7 @@ def measure(sentences: int = 1_000_000) -> dict[str, float]:
 
 
 def write_files(gold: Path, hypothesis: Path, sentences: int) -> None:
-    """Gold (talp, one link in ten only possible) and a hypothesis (Pharaoh, seven links in ten right), 8 to 39 words."""
+    """Gold (talp, one link in ten only possible) and Pharaoh (seven links in ten right) of 8 to 39 words a sentence."""
     generator = np.random.default_rng(1)
     gold_lines, hypothesis_lines = [], []
     for length in generator.integers(8, 40, size=min(DISTINCT, sentences)):

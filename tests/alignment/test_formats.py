@@ -111,6 +111,8 @@ def test_naacl_counted_from_zero_is_asked_for(tmp_path):
         ("fairseq", "S-0\ta\n", "no A- lines"),
         ("fairseq", "A-0\t0.5,0.5 1.0\n", "gold:1: '0.5,0.5' is a soft alignment"),
         ("fairseq", "INFO\nA-0\t0-0\nA-1\t0:0\n", "gold:3: '0:0' is neither"),
+        ("naacl", "900000000 1 1 S\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
+        ("fairseq", "A-900000000\t0-0\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
         ("auto", "the cat\n", "no known format (it begins 'the cat')"),
         ("auto", "", "the file is empty"),
         ("giza", "0-0\n", "choose one of auto, pharaoh, talp, naacl, rwth, fairseq"),

@@ -188,6 +188,12 @@ def test_reversed_file(files, capsys):
     assert "warning" in err
 
 
+def test_a_poor_alignment_that_is_better_turned_round_is_scored(files, capsys):
+    files(gold="1-1 2-1 3-9 4-9 5-9\n" * 12, hyp="0-1 5-0 6-0 7-0\n" * 12)
+    (system,) = scores(capsys, "gold", "hyp")
+    assert system["possible_hits"] == 0
+
+
 def test_reversed_file_shown_by_the_lengths(files, capsys):
     files(gold="1-1 4-2\n", hyp="0-0 1-3\n", source="a b c d\n", target="e f\n")
     (system,) = scores(capsys, "gold", "hyp", "--source", "source", "--target", "target")

@@ -57,6 +57,7 @@ class IdSentences:
         first = 0 if low == 0 else 1
         if count is None:
             count = high - first + 1
+            check_density(self.name, len(self.ids), high)
         if high - first < count and (may_end_early or high - first == count - 1):
             self.place_at(np.arange(first, first + count), count)
         elif len(self.ids) == count:
@@ -89,6 +90,12 @@ class IdSentences:
         """How many sentences are left; they are passed over."""
         left, self._taken = self.count - self._taken, self.count
         return left
+
+
+def check_density(name: str, sentences: int, highest: int) -> None:
+    """Refuse ids that would make nearly all sentences empty ones: a slip in one id must not fill a disk."""
+    if highest > 1000 + 100 * sentences:
+        raise NormalignError(f"{name}: {sentences} sentences, but ids up to {highest}; are they line numbers?")
 
 
 def gather_naacl(lines: ByteLines, *, base: int | None, base_option: str) -> IdSentences:

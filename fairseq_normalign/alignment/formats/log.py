@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import NormalignError
 from ...files import decode_line, words_of
 from .blocks import Block
+from .ids import check_density
 from .text import ByteLines, LinkLines
 
 _RECORD = re.compile(rb"([SHA])-([0-9]{1,9})\t")
@@ -37,6 +38,7 @@ class GenerateLog:
         if not any(sentence.alignments for sentence in sentences.values()):
             raise NormalignError(f"{self.name}: no A- lines; was fairseq-generate run with --print-alignment?")
         self._last = max(sentences)
+        check_density(self.name, len(sentences), self._last)
         self.missing = [
             number for number in range(self._last + 1) if len(sentences.get(number, _Sentence()).alignments) < nth
         ]

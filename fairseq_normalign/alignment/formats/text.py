@@ -116,7 +116,7 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     letters = np.frombuffer(text, dtype=np.uint8)
     others = np.flatnonzero((letters - ord("0")) >= 10)  # uint8 wraps around: what is below "0" becomes large
     found = letters[others]
-    sizes = np.diff(others, prepend=-1) - 1  # of the number that ends before each
+    sizes = np.concatenate((others[:1], others[1:] - others[:-1] - 1))  # of the number that ends before each
     newlines = others[found == _NEWLINE]
     if not _white_but_one_a_link(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
         return None
@@ -132,7 +132,7 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
         return None
     numbers = _numbers(letters, others, sizes)
     per_line = np.diff(np.searchsorted(link_ends, newlines, side="right"), prepend=0)
-    sentence = np.repeat(np.arange(len(newlines), dtype=np.int64), per_line)
+    sentence = np.repeat(np.arange(len(newlines), dtype=np.int32), per_line)
     return Block(len(lines), sentence, numbers[::2], numbers[1::2], sure)
 
 
@@ -149,11 +149,11 @@ def _white_but_one_a_link(
 
 def _numbers(letters: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The numbers of ``sizes`` digits that end before ``ends``."""
-    values = letters[ends - 1].astype(np.int64) - ord("0")
+    values = letters[ends - 1].astype(np.int32) - ord("0")
     longest = int(sizes.max(initial=1))
     if longest > 1:  # most numbers have one digit or two: no need to pick those that have the second
-        values += np.where(sizes > 1, letters[ends - 2] - np.uint8(ord("0")), 0) * 10
+        values += np.where(sizes > 1, letters[ends - 2] - np.uint8(ord("0")), np.uint8(0)) * np.int32(10)
     for place in range(2, longest):
         longer = np.flatnonzero(sizes > place)
-        values[longer] += (letters[ends[longer] - place - 1].astype(np.int64) - ord("0")) * 10**place
+        values[longer] += (letters[ends[longer] - place - 1].astype(np.int32) - ord("0")) * 10**place
     return values

@@ -12,7 +12,7 @@ from .ids import IdSentences
 from .log import GenerateLog
 from .reading import AlignmentFile
 
-BLOCK = 1024
+BLOCK = 512
 
 
 def in_step(
