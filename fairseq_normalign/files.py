@@ -25,10 +25,11 @@ def read_lines(path: str | Path) -> Iterator[str]:
         for number, raw in enumerate(handle, start=1):
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
-            yield _decode(raw, path, number)
+            yield decode_line(raw, path, number)
 
 
-def _decode(raw: bytes, path: str | Path, number: int) -> str:
+def decode_line(raw: bytes, path: str | Path, number: int) -> str:
+    """One line of a file as text, without its line end; ``number`` (1-based) is for the message when it is not text."""
     raw = raw.removesuffix(b"\n").removesuffix(b"\r")
     try:
         line = raw.decode("utf-8")

@@ -59,7 +59,8 @@ def mutual_argmax_links(
 ) -> list[Link]:
     """Link the pairs that are each other's argmax.
 
-    ``forward`` is ``[T, S]``; ``backward`` is ``[S, T]``, the soft alignment of the model of the other direction. The nulls are ``[T]`` and ``[S]``.
+    ``forward`` is ``[T, S]``; ``backward`` is ``[S, T]``, the soft alignment of the model of the other direction.
+    The nulls are ``[T]`` and ``[S]``.
     """
     forward, backward = _checked(forward), _checked(backward)
     if forward.shape != backward.shape[::-1]:

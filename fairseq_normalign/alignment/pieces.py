@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from ..errors import NormalignError
 
 SCHEMES = ("subword_nmt", "sentencepiece", "gpt2", "bytebpe", "words")
-"""How pieces are marked. ``sentencepiece`` also reads fairseq's ``characters``; ``gpt2`` and ``bytebpe`` are two names of one
-scheme, bytes written as letters: fairseq's ``gpt2`` and ``hf_byte_bpe`` (``Ġ`` a space) and its ``byte_bpe`` (``▁``)."""
+"""How pieces are marked. ``sentencepiece`` also reads fairseq's ``characters``. ``gpt2`` and ``bytebpe`` are two names
+of one scheme, bytes written as letters: fairseq's ``gpt2`` and ``hf_byte_bpe`` (Ġ a space) and its ``byte_bpe`` (▁)."""
 
 Span = tuple[int, int]
 

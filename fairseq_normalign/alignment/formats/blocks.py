@@ -1,0 +1,105 @@
+"""Some consecutive sentences of an alignment file, as arrays."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from ...files import display_name, read_lines, words_of
+
+
+@dataclass(frozen=True)
+class Block:
+    """The links of ``count`` consecutive sentences; L links in all.
+
+    ``sentence`` ``[L]`` counts from 0 at the start of the block and never falls; ``source`` and ``target`` ``[L]`` are
+    word positions; ``sure`` ``[L]`` is False for links that are only possible. ``lines`` holds 1-based line numbers of
+    the file, ``[L]`` or ``[count]``; when it is None the sentences stand on consecutive lines from ``first_line``.
+    """
+
+    count: int
+    sentence: np.ndarray
+    source: np.ndarray
+    target: np.ndarray
+    sure: np.ndarray
+    first_line: int = 1
+    lines: np.ndarray | None = None
+    line_per_link: bool = False
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def line_of(self, link: int) -> int:
+        """The line of the file that holds a link of the block."""
+        if self.lines is None:
+            return self.first_line + int(self.sentence[link])
+        return int(self.lines[link if self.line_per_link else self.sentence[link]])
+
+    def reversed(self) -> Block:
+        """The same links with source and target exchanged."""
+        return replace(self, source=self.target, target=self.source)
+
+    def shifted(self, by: int) -> Block:
+        """The same links with ``by`` added to every position."""
+        return replace(self, source=self.source + by, target=self.target + by) if by else self
+
+    def padded(self, count: int) -> Block:
+        """The same with sentences without links behind, ``count`` in all."""
+        return replace(self, count=max(count, self.count))
+
+    def sentences(self) -> Iterator[list[tuple[int, int, bool]]]:
+        """For every sentence its distinct (source, target, sure), sorted; what is sure and possible is sure."""
+        borders = np.searchsorted(self.sentence, np.arange(self.count + 1))
+        triples = list(zip(self.source.tolist(), self.target.tolist(), self.sure.tolist(), strict=True))
+        for start, stop in itertools.pairwise(borders.tolist()):
+            best: dict[tuple[int, int], bool] = {}
+            for source, target, sure in triples[start:stop]:
+                best[source, target] = sure or best.get((source, target), False)
+            yield [(*link, best[link]) for link in sorted(best)]
+
+
+def empty_block(count: int) -> Block:
+    """``count`` sentences without links."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return Block(count, nothing, nothing, nothing, np.zeros(0, dtype=bool))
+
+
+class Lengths:
+    """How many words the sentences of a source and a target file have, read along with the alignments.
+
+    Either path may be None; lengths on that side are then unknown.
+    """
+
+    def __init__(self, source: str | Path | None, target: str | Path | None) -> None:
+        self.paths = {"source": source, "target": target}
+        self._lines = {side: read_lines(path) for side, path in self.paths.items() if path is not None}
+        self.taken = dict.fromkeys(self._lines, 0)
+
+    def __bool__(self) -> bool:
+        return bool(self._lines)
+
+    def take(self, count: int) -> dict[str, np.ndarray]:
+        """The lengths of the next ``count`` sentences by side, fewer at the end."""
+        return {side: np.asarray(self._take(side, count), dtype=np.int64) for side in self._lines}
+
+    def _take(self, side: str, count: int) -> list[int]:
+        lengths = [len(words_of(line)) for line in itertools.islice(self._lines[side], count)]
+        self.taken[side] += len(lengths)
+        return lengths
+
+    def totals(self) -> dict[str, int]:
+        """How many lines each file has, by its name; all are read to their ends."""
+        for side, lines in self._lines.items():
+            self.taken[side] += sum(1 for _ in lines)
+        return {display_name(self.paths[side] or ""): taken for side, taken in self.taken.items()}
+
+    def count(self) -> int | None:
+        """How many sentences there are, from a pass over one of the files; None when there is none to count."""
+        for path in self.paths.values():
+            if path is not None and str(path) != "-":
+                return sum(1 for _ in read_lines(path))
+        return None

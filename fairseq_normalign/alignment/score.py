@@ -1,0 +1,131 @@
+"""Scores of alignments. Everything is computed from counts that add up over sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import NormalignError
+from .decide import Link
+from .formats import Block
+from .gold import Gold
+
+COUNTS = ("links", "sure", "possible", "sure_hits", "possible_hits")
+"""The columns of a count array: |A|, |S|, |P|, |A and S|, |A and P|, where S is part of P."""
+
+METRICS = ("aer", "precision", "recall", "f")
+
+_POSSIBLE, _SURE, _LINK = 1, 2, 4
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores as fractions of 1, with the counts they come from."""
+
+    aer: float
+    precision: float
+    recall: float
+    f: float
+    links: int
+    sure: int
+    possible: int
+    sure_hits: int
+    possible_hits: int
+
+
+def score(golds: Sequence[Gold], hypotheses: Sequence[Iterable[Link]], *, alpha: float = 0.5) -> Score:
+    """Score the links of some sentences against their gold."""
+    if len(golds) != len(hypotheses):
+        raise NormalignError(f"{len(golds)} gold sentences, but {len(hypotheses)} hypotheses")
+    counts = [count_links(gold, links) for gold, links in zip(golds, hypotheses, strict=True)]
+    return score_of(np.asarray(counts, dtype=np.int64).reshape(-1, len(COUNTS)).sum(axis=0), alpha=alpha)
+
+
+def count_links(gold: Gold, links: Iterable[Link]) -> tuple[int, int, int, int, int]:
+    """The counts of one sentence, in the order of :data:`COUNTS`."""
+    found = set(links)
+    return len(found), len(gold.sure), len(gold.possible), len(found & gold.sure), len(found & gold.possible)
+
+
+def score_of(counts: np.ndarray, *, alpha: float = 0.5) -> Score:
+    """The score of one row of counts, ``[5]``."""
+    metrics = metrics_of(counts, alpha=alpha)
+    values = {name: float(metrics[name]) for name in METRICS}
+    return Score(**values, **dict(zip(COUNTS, map(int, counts), strict=True)))  # type: ignore[arg-type]
+
+
+def metrics_of(counts: np.ndarray, *, alpha: float = 0.5) -> dict[str, np.ndarray]:
+    """AER, precision, recall and F of every row of counts: ``[..., 5]`` -> four arrays ``[...]``.
+
+    AER = 1 - (|A and S| + |A and P|) / (|A| + |S|), precision = |A and P| / |A|, recall = |A and S| / |S|,
+    F = 1 / (alpha / precision + (1 - alpha) / recall). Where nothing was linked no link is wrong: precision is 1; where
+    nothing is sure nothing was missed: recall is 1; where both hold AER is 0.
+    """
+    if not 0 <= alpha <= 1:
+        raise NormalignError(f"alpha is a number from 0 to 1, not {alpha}")
+    links, sure, _, sure_hits, possible_hits = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
+    precision = _ratio(possible_hits, links)
+    recall = _ratio(sure_hits, sure)
+    # alpha / P + (1 - alpha) / R, turned so that a zero in either gives 0 and not a division by it
+    f = _ratio(precision * recall, alpha * recall + (1 - alpha) * precision, empty=0.0)
+    return {
+        "aer": 1 - _ratio(sure_hits + possible_hits, links + sure),
+        "precision": precision,
+        "recall": recall,
+        "f": f,
+    }
+
+
+def _ratio(part: np.ndarray, whole: np.ndarray, *, empty: float = 1.0) -> np.ndarray:
+    return np.where(whole > 0, part / np.where(whole > 0, whole, 1), empty)
+
+
+def count_blocks(gold: Block, hypothesis: Block) -> np.ndarray:
+    """The counts of every sentence of two blocks of the same sentences: ``[count, 5]``."""
+    width = _width(gold, hypothesis)
+    keys, kinds = _flagged(gold, hypothesis, width)
+    if not len(keys):
+        return np.zeros((gold.count, len(COUNTS)), dtype=np.int64)
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    sentence = keys[first] // (width * width)
+    kinds = np.bitwise_or.reduceat(kinds, first)
+    per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
+    return per_kind @ _COUNTED
+
+
+def _counted() -> np.ndarray:
+    """``[8, 5]``: which counts a link of each kind belongs to; a kind is a sum of _POSSIBLE, _SURE and _LINK."""
+    kinds = np.arange(8)
+    is_link, is_sure = (kinds & _LINK) > 0, (kinds & _SURE) > 0
+    is_possible = is_sure | ((kinds & _POSSIBLE) > 0)
+    columns = (is_link, is_sure, is_possible, is_link & is_sure, is_link & is_possible)
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+_COUNTED = _counted()
+
+
+def _width(gold: Block, hypothesis: Block) -> int:
+    return 1 + max(int(side.max(initial=0)) for block in (gold, hypothesis) for side in (block.source, block.target))
+
+
+def _flagged(gold: Block, hypothesis: Block, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """All links of both as sorted numbers, each with its kind."""
+    narrow = gold.count * width * width * 8 <= np.iinfo(np.int32).max  # sorted in half the time
+    number = np.int32 if narrow else np.int64
+    tagged = np.concatenate([link_numbers(block, width, number) for block in (gold, hypothesis)])
+    tagged <<= number(3)
+    tagged[: len(gold)] += np.where(gold.sure, number(_SURE), number(_POSSIBLE))
+    tagged[len(gold) :] += number(_LINK)
+    tagged.sort()
+    return tagged >> number(3), tagged & number(7)
+
+
+def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.int64) -> np.ndarray:
+    """``[L]``: every link as one number, its sentence, source and target being digits to the base ``width``."""
+    sentence, source, target = (
+        column.astype(number, copy=False) for column in (block.sentence, block.source, block.target)
+    )
+    return (sentence * number(width) + source) * number(width) + target
