@@ -114,6 +114,20 @@ def judge_layers(
     )
 
 
+def sentence_of(choice: Choice, criteria: Sequence[Criteria], option: str = "--") -> str:
+    """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
+    values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
+    chosen = choice.candidate
+    by = "agreement of the two directions" if choice.criterion == "agreement" else "support by a lexicon of the text"
+    rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
+    said = (
+        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
+        f"by {by} ({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
+        f"{choice.sentences} pairs choose it"
+    )
+    return "\n".join([said, *(f"unsure: {doubt}" for doubt in choice.doubts)])
+
+
 class _Side:
     """The candidates of one direction: K of them, N sentence pairs."""
 

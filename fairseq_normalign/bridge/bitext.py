@@ -27,6 +27,8 @@ class Window:
     """Consecutive pairs of a bitext."""
 
     number: int
+    first: int
+    """The position of its first pair in the bitext, from 0."""
     pairs: list[Pair]
     digest: str
     """Of everything from the start of the bitext to the end of this window."""
@@ -35,7 +37,9 @@ class Window:
 class Bitext:
     """A source and a target file, line by line; ``-`` is standard input."""
 
-    def __init__(self, source: str | Path, target: str | Path) -> None:
+    def __init__(self, source: str | Path, target: str | Path, *, window: int | None = None) -> None:
+        """``window``: pairs in a window, if not as many as is usual."""
+        self.window = window or WINDOW
         self.source = source
         self.target = target
         if str(source) == str(target) == STDIO:
@@ -83,17 +87,17 @@ class Bitext:
                 )
             yield source, target
 
-    def windows(self, size: int = WINDOW) -> Iterator[Window]:
-        """The pairs in windows of ``size``."""
+    def windows(self) -> Iterator[Window]:
+        """The pairs in windows."""
         digest = hashlib.sha256()
         pairs = self.pairs()
         for number in itertools.count():
-            window = list(itertools.islice(pairs, size))
+            window = list(itertools.islice(pairs, self.window))
             if not window:
                 return
             for source, target in window:
                 digest.update(f"{source}\n{target}\n".encode())
-            yield Window(number, window, digest.hexdigest())
+            yield Window(number, number * self.window, window, digest.hexdigest())
 
     def _unequal(self, source: int, target: int) -> NormalignError:
         fewer, more = sorted([(source, self.source), (target, self.target)], key=lambda side: side[0])

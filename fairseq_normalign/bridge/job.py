@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from ..alignment.dump import DumpWriter
 from ..errors import NormalignError
 from ..resumable import PlainFiles, ResumableFiles
-from .bitext import WINDOW, Bitext, Window
+from .bitext import Bitext, Window
 from .corpus import BitextAligner, Keep, PairAlignment
 from .processes import Processes
 
@@ -96,8 +96,8 @@ def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Win
             yield window
         elif window.number == first - 1 and files is not None and window.digest != files.journal.digest:
             raise NormalignError(
-                f"{bitext.source}, {bitext.target}: the first {first * WINDOW} lines are not those of the interrupted "
-                "run; start over without --resume"
+                f"{bitext.source}, {bitext.target}: the first {window.first + len(window.pairs)} lines are not those of "
+                "the interrupted run; start over without --resume"
             )
 
 
@@ -113,15 +113,13 @@ def _align(window: Window | None, aligner: BitextAligner, outputs: Outputs, done
     try:
         results = aligner.align(window.pairs, keep=outputs.keep, done=done)
     except NormalignError as error:
-        return _Part(
-            error=f"lines {window.number * WINDOW + 1} to {window.number * WINDOW + len(window.pairs)}: {error}"
-        )
+        return _Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
     skipped = Counter(result.skipped for result in results if result.skipped)
     return _Part(outputs.texts(results), skipped, results if outputs.layers else [])
 
 
 def _add_to_dump(dump: DumpWriter, window: Window, results: Sequence[PairAlignment]) -> None:
-    for number, result in enumerate(results, start=window.number * WINDOW):
+    for number, result in enumerate(results, start=window.first):
         if result.read is not None:
             dump.add(
                 number,

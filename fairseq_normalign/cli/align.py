@@ -168,8 +168,8 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
 def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
     """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
     from ..alignment.words import SETTINGS
+    from ..analysis.layer_choice import sentence_of
     from ..bridge.layer_auto import SAMPLE, judge_by_text
-    from ..report.layer_table import sentence_of
 
     if files.journal.choice:
         return files.journal.choice

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.layer_choice import RESAMPLINGS, Choice, Criteria, Verdict
+from ..analysis.layer_choice import Choice, Criteria, Verdict, sentence_of
 from .text_tables import columns, tsv
 
 STYLES = ("table", "tsv", "json")
@@ -46,20 +46,6 @@ def _rows(criteria: Sequence[Criteria], *, marks: bool) -> list[list[str]]:
             cells.append(f"{value:.3f}{mark}")
         rows.append(cells)
     return rows
-
-
-def sentence_of(choice: Choice, criteria: Sequence[Criteria], option: str = "--") -> str:
-    """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
-    values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
-    chosen = choice.candidate
-    by = "agreement of the two directions" if choice.criterion == "agreement" else "support by a lexicon of the text"
-    rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
-    said = (
-        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
-        f"by {by} ({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
-        f"{choice.sentences} pairs choose it"
-    )
-    return "\n".join([said, *(f"unsure: {doubt}" for doubt in choice.doubts)])
 
 
 def _plain(verdict: Verdict) -> dict:

@@ -18,6 +18,7 @@ from omegaconf import II
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
 from ..alignment.words import SETTINGS
+from ..analysis.layer_choice import sentence_of
 from ..bridge.aligner import Aligner
 from ..bridge.datasets import keep_every_sentence, post_process_original_text
 from ..bridge.generator import AligningGenerator
@@ -26,7 +27,6 @@ from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, la
 from ..bridge.reading import decoder_layers, make_readable
 from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
-from ..report.layer_table import sentence_of
 
 logger = logging.getLogger(__name__)
 
