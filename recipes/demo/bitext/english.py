@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .lexicon import EnglishVerb
 from .meaning import Adverbial, Clause, Phrase, Prepositional, Quality, Relative, Sentence
 from .tokens import Token, capitalized, comma, tidy_commas, token
@@ -139,9 +141,10 @@ def _amount(phrase: Phrase) -> list[Token]:
 def noun_phrase(phrase: Phrase, role: str = "object", any_for_no: bool = False) -> list[Token]:
     """A whole phrase; ``role`` tells pronouns apart, ``any_for_no`` says that the verb already carries the negation."""
     result = _simple_phrase(phrase, role, any_for_no)
-    if phrase.coordinated is not None:
-        result += [token("and", f"{phrase.uid}.and"), *noun_phrase(phrase.coordinated, role)]
-    return result
+    if phrase.coordinated is None:
+        return result
+    other, conjunction = noun_phrase(phrase.coordinated, role), token("and", f"{phrase.uid}.and")
+    return [*other, conjunction, *result] if phrase.swapped else [*result, conjunction, *other]
 
 
 def _simple_phrase(phrase: Phrase, role: str, any_for_no: bool) -> list[Token]:
@@ -266,7 +269,8 @@ def _is_auxiliary(step: Step) -> bool:
 def _arranged(
     item: Clause, groups: list[list[Token]], negated: bool, infinitive: bool, split: bool
 ) -> tuple[list[Token], list[Token]]:
-    manner = adverbial(item.manner) if item.manner else []
+    manner = adverbial(item.comment) if item.comment and item.english_comment == "middle" else []
+    manner += adverbial(item.manner) if item.manner else []
     neg = [token("not", f"{item.uid}.neg" if item.negation == "nicht" else f"{_uid(item.object)}.neg")]
     neg = neg if negated else []
     if infinitive:
@@ -328,11 +332,11 @@ def infinitive(item: Clause) -> list[Token]:
 def _adjuncts(item: Clause, front: str) -> list[Token]:
     place = prepositional(item.place) if item.place and front != "place" else []
     time = adverbial(item.time) if item.time and front != "time" else []
-    return [*place, *time]
+    return [*time, *place] if item.time_before_place else [*place, *time]
 
 
 def _front(item: Clause) -> list[Token]:
-    result = adverbial(item.comment) if item.comment else []
+    result = adverbial(item.comment) if item.comment and item.english_comment == "front" else []
     if result and result[0].text not in NO_COMMA_AFTER:
         result.append(comma(f"{item.uid}.front"))
     if item.english_front == "time" and item.time:
@@ -342,8 +346,18 @@ def _front(item: Clause) -> list[Token]:
     return result
 
 
+def _recast(item: Clause) -> Clause:
+    """The same said in the other voice."""
+    if item.passive:
+        assert item.agent is not None
+        return replace(item, recast=False, passive=False, subject=item.agent, object=item.subject, agent=None)
+    assert item.object is not None
+    return replace(item, recast=False, passive=True, subject=item.object, object=None, agent=item.subject)
+
+
 def clause(item: Clause, inverted: bool = False) -> list[Token]:
     """A finite clause; ``inverted`` puts the auxiliary before the subject."""
+    item = _recast(item) if item.recast else item
     head, rest = verbs(item, inverted)
     subject = [] if item.gap == "subject" else noun_phrase(item.subject, "subject")
     start = [*head, *subject] if inverted else [*subject, *head]
@@ -359,11 +373,11 @@ def sentence(item: Sentence) -> list[Token]:
     if item.vocative:
         result += [*adverbial(item.vocative), comma(f"{item.uid}.vocative")]
     sub = item.subordinate
-    if sub and sub.first:
+    if sub and sub.first_in_english:
         result += [*_subordinate(item), comma(f"{sub.uid}.comma")]
     word = _words(item.question_word.english[0], f"{item.uid}.wh") if item.question_word else []
     result += [*word, *clause(item.main, inverted=item.question)]
-    if sub and not sub.first:
+    if sub and not sub.first_in_english:
         result += _subordinate(item)
     if item.second:
         _, english, _, with_comma = item.coordinator

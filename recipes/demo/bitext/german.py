@@ -309,9 +309,11 @@ def _parts(item: Clause) -> dict[str, list[Token]]:
     parts["pronoun receiver"] = receiver if short_receiver else []
     parts["particle"] = [token(item.particle)] if item.particle else []
     parts["comment"] = adverbial(item.comment) if item.comment else []
-    parts["time"] = adverbial(item.time) if item.time else []
+    time = adverbial(item.time) if item.time else []
+    parts["time"] = [] if item.late_time else time
     parts["indirect"] = [] if short_receiver else receiver
     parts["object"] = [] if late or pronominal else _object(item)
+    parts["late time"] = time if item.late_time else []
     parts["agent"] = governed_phrase("von", f"{item.uid}.by", item.agent, "dat") if item.agent else []
     parts["place"] = prepositional(item.place) if item.place else []
     parts["manner"] = adverbial(item.manner) if item.manner else []

@@ -87,6 +87,7 @@ class Phrase:
     name: tuple[Pair, ...] = ()
     pronoun: str = ""
     coordinated: Phrase | None = None
+    swapped: bool = False  # English names the coordinated phrases the other way round
 
     @property
     def agrees_plural(self) -> bool:
@@ -127,17 +128,22 @@ class Clause:
     complement_kind: str = ""  # that, bare-that, infinitive
     purpose: Clause | None = None
     german_front: str = "subject"
+    late_time: bool = False  # German says when behind the object
     english_front: str = ""
+    english_comment: str = "front"  # or: middle
+    time_before_place: bool = False  # in English
+    recast: bool = False  # English turns active into passive, or a passive with an agent into active
 
 
 @dataclass
 class Subordinate:
-    """A clause that a conjunction ties to the main one."""
+    """A clause that a conjunction ties to the main one; each language puts it before or behind."""
 
     uid: str
     conjunction: Pair
     clause: Clause
     first: bool
+    first_in_english: bool
 
 
 @dataclass

@@ -10,6 +10,8 @@ PHENOMENA = (
     "verb-final clause",
     "separable verb apart",
     "verb bracket",
+    "clauses in another order",
+    "other voice",
     "object first",
     "adverbial first",
     "compound",
@@ -62,6 +64,8 @@ def phenomena(sentence: Sentence) -> set[str]:
         found.add("question")
     if sentence.subordinate:
         found.add("verb-final clause")
+    if sentence.subordinate and sentence.subordinate.first != sentence.subordinate.first_in_english:
+        found.add("clauses in another order")
     if sentence.second:
         found.add("coordination")
     for clause in clauses(sentence):
@@ -89,6 +93,7 @@ def _in_clause(clause: Clause) -> set[str]:
         "negation": clause.negation == "nicht",
         "kein": clause.negation.startswith("kein"),
         "passive": clause.passive,
+        "other voice": clause.recast,
         "one to many": clause.english.rest or (clause.modal and len(clause.modal.english) > 1),
         "many to one": clause.verb.fixed or clause.verb.prefix,
     }

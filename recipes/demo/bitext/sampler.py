@@ -116,7 +116,7 @@ class Sampler:
 
     def _variant(self, choices: Sequence[Choice]) -> int:
         """The first translation mostly, the others now and then."""
-        return 0 if self._chance(0.7) else self.rng.randrange(len(choices))
+        return 0 if self._chance(0.6) else self.rng.randrange(len(choices))
 
     # Sentences
 
@@ -129,15 +129,14 @@ class Sampler:
         main = self.clause(level=0)
         result = Sentence(uid, main)
         tail = bool(main.complement or main.purpose)
-        if not tail and self._chance(0.32):
+        if self._chance(0.15 if tail else 0.45):
             result.subordinate = self._subordinate(main.tense)
-            main.particle = ""
-            if result.subordinate.first:
+            if result.subordinate.first_in_english:
                 main.comment, main.english_front = None, ""
-        elif self._chance(0.05 if tail else 0.12):
+        elif self._chance(0.12 if tail else 0.25):
             result.second = self.clause(level=1)
             result.coordinator = self._weighted(COORDINATORS)
-        if not (result.subordinate and result.subordinate.first) and self._chance(0.05):
+        if self._chance(0.06):
             result.vocative = Adverbial(self._uid("v"), lexicon.VOCATIVES.draw(self.rng))
         return result
 
@@ -158,7 +157,8 @@ class Sampler:
         inner = self.clause(level=1, tense=PRESENT if tense.time == "future" else tense)
         inner.comment = None
         first = conjunction.german != "damit" and self._chance(0.4)
-        return Subordinate(self._uid("c"), conjunction, inner, first)
+        moved = conjunction.german != "damit" and self._chance(0.3)
+        return Subordinate(self._uid("c"), conjunction, inner, first, first_in_english=first != moved)
 
     # Clauses
 
@@ -169,6 +169,7 @@ class Sampler:
         self._add_negation(result)
         self._add_adjuncts(result, level)
         self._choose_fronts(result, level)
+        self._choose_freely(result)
         return result
 
     def _framed(self, frame: str, level: int, tense: Tense | None = None) -> Clause:
@@ -277,7 +278,7 @@ class Sampler:
             result.negation = "nicht"
 
     def _add_adjuncts(self, result: Clause, level: int) -> None:
-        weight = 1.0 if level == 0 else 0.5
+        weight = 1.2 if level == 0 else 0.8
         if result.tense.time and self._chance(0.32 * weight):
             result.time = Adverbial(self._uid("t"), self._time(result.tense.time))
         if level == 0 and self._chance(0.16):
@@ -307,6 +308,24 @@ class Sampler:
         same = result.german_front in ("time", "place") and self._chance(0.5)
         result.english_front = result.german_front if same and not result.comment else ""
 
+    def _choose_freely(self, result: Clause) -> None:
+        """Where translators differ: voice, and where adverbials stand."""
+        result.late_time = result.german_front != "time" and self._chance(0.3)
+        result.time_before_place = self._chance(0.4)
+        if result.comment and len(result.comment.expression.english) == 1 and self._chance(0.4):
+            result.english_comment = "middle"
+        result.recast = self._recastable(result) and self._chance(0.5 if result.passive else 0.12)
+
+    @staticmethod
+    def _recastable(result: Clause) -> bool:
+        if result.passive:
+            return result.agent is not None and not result.agent.relative
+        if result.object is None or result.object.kind != "noun" or result.negation.startswith("kein"):
+            return False
+        simple = result.verb.case != "dat" and result.modal is None and result.tense != PROGRESSIVE
+        bare = not (result.indirect or result.governed or result.complement or result.purpose)
+        return simple and bare and result.subject.kind in ("noun", "name") and not result.subject.relative
+
     @staticmethod
     def _topic(phrase: Phrase | None) -> bool:
         """Whether an object may open a sentence: only where its form shows that it is no subject."""
@@ -331,6 +350,7 @@ class Sampler:
         phrase = self._noun_phrase(table, level)
         if level < 2 and self._chance(0.07):
             phrase.coordinated = self._noun_phrase(table, level=2)
+            phrase.swapped = self._chance(0.3)
             phrase.relative = None
         return phrase
 
@@ -341,6 +361,7 @@ class Sampler:
         phrase = self._noun_phrase(lexicon.THINGS, level)
         if level < 2 and self._chance(0.06):
             phrase.coordinated = self._noun_phrase(lexicon.THINGS, level=2)
+            phrase.swapped = self._chance(0.3)
             phrase.relative = None
         return phrase
 
@@ -362,7 +383,7 @@ class Sampler:
         if phrase.determiner == "number":
             phrase.determiner, phrase.numeral = "zero", self._numeral()
         adjectives = lexicon.PERSONAL if noun.person else lexicon.ADJECTIVES
-        if self._chance(0.3):
+        if self._chance(0.36):
             phrase.qualities.append(self._quality(adjectives))
         self._add_postmodifier(phrase, level)
         return phrase
@@ -371,11 +392,11 @@ class Sampler:
         if level >= 2:
             return
         roll = self.rng.random()
-        if roll < 0.12:
+        if roll < 0.16:
             self._add_genitive(phrase)
-        elif roll < 0.19:
+        elif roll < 0.24:
             phrase.attribute = self._prepositional(lexicon.ATTRIBUTIVE)
-        elif roll < 0.33 and level == 0:
+        elif roll < 0.38 and level == 0:
             phrase.relative = self._relative(phrase)
 
     def _add_genitive(self, phrase: Phrase) -> None:
