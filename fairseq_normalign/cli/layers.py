@@ -9,9 +9,9 @@ Every layer is read on the first pairs of a bitext and judged by:
   peak       mean share of the linked source word in its row
   coverage   linked source words, as a share of those that could be
 
-The others mislead on some models: layers that follow positions agree without knowing anything. '*' marks the largest of
-a column. A choice that other samples of the sentences would not make, or with which the lexicon disagrees, is said to be
-unsure.
+The others mislead on some models: layers that follow positions agree without knowing anything. '*' marks the largest
+of a column. A choice that other samples of the sentences would not make, or with which the lexicon disagrees, is said to
+be unsure.
 """
 
 from __future__ import annotations
