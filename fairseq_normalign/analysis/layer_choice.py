@@ -1,9 +1,10 @@
 """Which layer and setting to read, without gold. numpy only.
 
-Two criteria decide. With models of both directions, agreement: the share of links that both find. Two models err alike
-far less often than they are right alike. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that
-is aligned: the mean share it gives to the source words that a layer links. The others are printed beside them; on real
-models each of them is misled by some layer.
+Two criteria decide. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that is aligned: the mean
+share it gives to the source words that a layer links. With models of both directions, supported agreement: the links
+that both find, each counted by what the lexicon gives it, as a share of all links. Two models err alike far less often
+than they are right alike, but they can: layers that follow positions agree perfectly and know nothing, and only the
+lexicon tells. The other criteria are printed beside them; on real models each of them is misled by some layer.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Criteria:
     """Mean share that the lexicon gives to the linked source words."""
     agreement: float | None
     """2 x common links / all links with the other direction's best partner; None with one model."""
+    supported: float | None
+    """The same with each common link counted by the share that the lexicon gives it."""
     mean: float
     """Mean of what the method read, over steps and source positions."""
     peak: float
@@ -60,7 +63,7 @@ class Choice:
 
     candidate: Candidate
     criterion: str
-    """'agreement' or 'lexicon'."""
+    """'supported' (agreement) or 'lexicon'."""
     stability: float
     """The share of resamplings of the sentences that choose the same."""
     sentences: int
@@ -102,23 +105,19 @@ def judge_layers(
     draws = _draws(len(forward), seed)
     if backward is None:
         choice = _choice(sides[0], _Scores(sides[0].support, sides[0].words), "lexicon", draws)
-        return Verdict(sides[0].criteria(None), choice, [], None)
+        return Verdict(sides[0].criteria(), choice, [], None)
     sides.append(_Side(backward, methods, settings))
-    common, links = _agreement(*sides)
-    scores = _Scores(common.reshape(len(forward), -1), links.reshape(len(forward), -1))
-    shape = common.shape[1:]
-    by_pair = scores.ratio().reshape(shape)
-    choices = [_choice(side, scores, "agreement", draws, axis=axis, shape=shape) for axis, side in enumerate(sides)]
-    return Verdict(
-        sides[0].criteria(by_pair.max(axis=1)), choices[0], sides[1].criteria(by_pair.max(axis=0)), choices[1]
-    )
+    plain, supported = _agreement(*sides)
+    choices = [_choice(side, supported, "supported", draws, axis=axis) for axis, side in enumerate(sides)]
+    criteria = [side.criteria((plain.best(axis), supported.best(axis))) for axis, side in enumerate(sides)]
+    return Verdict(criteria[0], choices[0], criteria[1], choices[1])
 
 
 def sentence_of(choice: Choice, criteria: Sequence[Criteria], option: str = "--") -> str:
     """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
     values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
     chosen = choice.candidate
-    by = "agreement of the two directions" if choice.criterion == "agreement" else "support by a lexicon of the text"
+    by = "supported agreement of the two directions" if choice.criterion == "supported" else "support by the lexicon"
     rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
     said = (
         f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
@@ -143,18 +142,15 @@ class _Side:
             np.stack([pair.layers[c.method, c.setting][c.layer] for c in self.candidates]) for pair in pairs
         ]
         """N arrays [K, target words]."""
+        self.shares = word_shares([(pair.source, pair.target) for pair in pairs])
+        """N arrays [target words, source words]: what the lexicon says."""
         self.words = np.array([[len(pair.target)] for pair in pairs], dtype=float)
         self.support = np.array(
-            [
-                _at(share, decided).sum(axis=1)
-                for share, decided in zip(
-                    word_shares([(pair.source, pair.target) for pair in pairs]), self.decided, strict=True
-                )
-            ]
+            [_at(share, decided).sum(axis=1) for share, decided in zip(self.shares, self.decided, strict=True)]
         )
         """[N, K]: what the lexicon gives to the links of each."""
 
-    def criteria(self, agreement: np.ndarray | None) -> list[Criteria]:
+    def criteria(self, agreement: tuple[np.ndarray, np.ndarray] | None = None) -> list[Criteria]:
         support = self.support.sum(axis=0) / self.words.sum()
         coverage = np.mean(
             [
@@ -167,7 +163,8 @@ class _Side:
             Criteria(
                 candidate=c,
                 lexicon=float(support[k]),
-                agreement=None if agreement is None else float(agreement[k]),
+                agreement=None if agreement is None else float(agreement[0][k]),
+                supported=None if agreement is None else float(agreement[1][k]),
                 mean=float(np.mean([pair.means[c.method][c.layer] for pair in self.pairs])),
                 peak=float(np.mean([pair.peaks[c.method, c.setting][c.layer] for pair in self.pairs])),
                 coverage=float(coverage[k]),
@@ -184,15 +181,24 @@ def _at(share: np.ndarray, decided: np.ndarray) -> np.ndarray:
     return np.where(decided >= 0, found, 0.0)
 
 
-def _agreement(forward: _Side, backward: _Side) -> tuple[np.ndarray, np.ndarray]:
-    """-> twice the common links and all links of both, each [N, K forward, K backward]."""
-    common, links = [], []
-    for ahead, back in zip(forward.decided, backward.decided, strict=True):
+def _agreement(forward: _Side, backward: _Side) -> tuple[_Scores, _Scores]:
+    """Of every candidate of one side with every candidate of the other: plain, and supported by the lexicon."""
+    found: list[tuple[np.ndarray, ...]] = []
+    for ahead, back, share, back_share in zip(
+        forward.decided, backward.decided, forward.shares, backward.shares, strict=True
+    ):
         target = np.arange(ahead.shape[1])
-        hit = (back[:, np.maximum(ahead, 0)] == target) & (ahead >= 0)  # [K backward, K forward, T]
-        common.append(2.0 * hit.sum(axis=2).T)
-        links.append((ahead >= 0).sum(axis=1)[:, None] + (back >= 0).sum(axis=1)[None, :])
-    return np.array(common), np.array(links, dtype=float)
+        common = ((back[:, np.maximum(ahead, 0)] == target) & (ahead >= 0)).transpose(1, 0, 2)  # [forward, backward, T]
+        worth = (_at(share, ahead) + _at(back_share.T, ahead)) / 2  # [K forward, T]
+        links = (ahead >= 0).sum(axis=1)[:, None] + (back >= 0).sum(axis=1)[None, :]
+        found.append((2 * common.sum(axis=2), 2 * (common * worth[:, None, :]).sum(axis=2), links))
+    plain, supported, whole = (np.array(part, dtype=float) for part in zip(*found, strict=True))
+    shape = plain.shape[1:]
+    flat = len(found), -1
+    return (
+        _Scores(plain.reshape(flat), whole.reshape(flat), shape),
+        _Scores(supported.reshape(flat), whole.reshape(flat), shape),
+    )
 
 
 @dataclass(frozen=True)
@@ -201,6 +207,16 @@ class _Scores:
 
     part: np.ndarray
     whole: np.ndarray
+    shape: tuple[int, ...] = ()
+    """Where K stands for pairs of candidates: how many of each direction."""
+
+    def best(self, axis: int) -> np.ndarray:
+        """The score of every candidate of one direction with its best partner; all scores where there are no pairs."""
+        return self.ratio().reshape(self.shape).max(axis=1 - axis) if self.shape else self.ratio()
+
+    def own(self, index: np.ndarray, axis: int) -> np.ndarray:
+        """The candidates of one direction that stand at these places of K."""
+        return np.unravel_index(index, self.shape)[axis] if self.shape else index
 
     def ratio(self, draws: np.ndarray | None = None) -> np.ndarray:
         """[K], or [R, K] for draws [R, N]: how often each sentence counts."""
@@ -213,19 +229,11 @@ def _draws(sentences: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(sentences, np.full(sentences, 1 / sentences), size=RESAMPLINGS)
 
 
-def _choice(
-    side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0, shape: tuple[int, ...] = ()
-) -> Choice:
-    """The best candidate of a side. Agreement is scored for pairs of candidates: ``shape`` [forward, backward]."""
-
-    def mine(index: np.ndarray) -> np.ndarray:
-        return np.unravel_index(index, shape)[axis] if shape else index
-
-    ratio = scores.ratio()
-    best = int(mine(np.asarray(ratio.argmax())))
-    own = ratio if not shape else ratio.reshape(shape).max(axis=1 - axis)
-    winners = mine(scores.ratio(draws).argmax(axis=1))
-    order = [int(k) for k in np.argsort(-own, kind="stable") if k != best]
+def _choice(side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0) -> Choice:
+    """The best candidate of a side: the first or, where pairs are scored, that of the direction ``axis``."""
+    best = int(scores.own(np.asarray(scores.ratio().argmax()), axis))
+    winners = scores.own(scores.ratio(draws).argmax(axis=1), axis)
+    order = [int(k) for k in np.argsort(-scores.best(axis), kind="stable") if k != best]
     stability = float(np.mean(winners == best))
     runner_up = side.candidates[order[0]] if order else None
     return Choice(
@@ -246,6 +254,6 @@ def _doubts(side: _Side, best: int, criterion: str, stability: float, runner_up:
         doubts.append(f"{runner_up} is close: {100 * stability:.0f}% of resamplings of the sentences choose the same")
     by_lexicon = side.candidates[int(side.support.sum(axis=0).argmax())]
     chosen = side.candidates[best]
-    if criterion == "agreement" and (by_lexicon.setting, by_lexicon.layer) != (chosen.setting, chosen.layer):
+    if criterion == "supported" and (by_lexicon.setting, by_lexicon.layer) != (chosen.setting, chosen.layer):
         doubts.append(f"the lexicon speaks for {by_lexicon}")
     return tuple(doubts)

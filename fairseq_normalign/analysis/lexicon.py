@@ -22,14 +22,15 @@ def word_shares(pairs: Sequence[tuple[Words, Words]], rounds: int = ROUNDS) -> l
 
     One array a pair: [target words, source words], rows adding up to one.
     """
+    if not any(target for _, target in pairs):
+        return [np.zeros((0, len(source))) for source, _ in pairs]
     cells, sources, sizes = _cells(pairs)
     probability = np.ones(len(sources))  # of the target word given the source word, for every pair of words that meet
     row_starts = np.concatenate([[0], np.cumsum([width for height, width in sizes for _ in range(height)])])[:-1]
     row_of_cell = np.repeat(np.arange(len(row_starts)), np.diff(np.append(row_starts, len(cells))))
     for _ in range(rounds):
         expected = probability[cells]
-        if len(cells):
-            expected = expected / np.add.reduceat(expected, row_starts)[row_of_cell]
+        expected = expected / np.add.reduceat(expected, row_starts)[row_of_cell]
         counts = np.bincount(cells, weights=expected, minlength=len(sources))
         totals = np.bincount(sources, weights=counts)
         probability = counts / totals[sources]
@@ -48,16 +49,16 @@ def _cells(pairs: Sequence[tuple[Words, Words]]) -> tuple[np.ndarray, np.ndarray
         )
         for source, target in pairs
     ]
-    width = len(target_ids) or 1
+    width = len(target_ids)
     keys = [(source[None, :] * width + target[:, None]).ravel() for source, target in sides]
-    unique, cells = np.unique(np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64), return_inverse=True)
+    unique, cells = np.unique(np.concatenate(keys), return_inverse=True)
     return cells, unique // width, [(len(target), len(source)) for source, target in sides]
 
 
 def _shares(values: np.ndarray, sizes: Sequence[tuple[int, int]]) -> list[np.ndarray]:
     stops = np.cumsum([height * width for height, width in sizes])
     found = []
-    for (height, width), part in zip(sizes, np.split(values, stops[:-1] if len(stops) else []), strict=False):
+    for (height, width), part in zip(sizes, np.split(values, stops[:-1]), strict=True):
         words = part.reshape(height, width)[:, 1:]
         total = words.sum(axis=1, keepdims=True)
         found.append(np.divide(words, total, out=np.zeros_like(words), where=total > 0))

@@ -32,6 +32,10 @@ class AlreadyPieces:
         return list(words)
 
 
+REMEMBERED = 200_000
+"""Words whose pieces subword-nmt keeps in memory."""
+
+
 class SubwordNmt:
     """subword-nmt with the codes it learned."""
 
@@ -48,6 +52,8 @@ class SubwordNmt:
 
     def __call__(self, words: Sequence[str]) -> list[str]:
         """Each word's pieces; a word never joins another."""
+        if len(self._bpe.cache) > REMEMBERED:  # it would remember every word of a text of any length
+            self._bpe.cache.clear()
         return self._bpe.segment_tokens(list(words))
 
 

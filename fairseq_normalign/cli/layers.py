@@ -3,13 +3,15 @@
 Every layer is read on the first pairs of a bitext and judged by:
 
   lexicon    mean share that an IBM-1 lexicon of the same text gives to the linked words; decides with one model
-  agreement  2 x common links / all links with the other direction, at its best partner; decides with --reverse-path
+  agreement  2 x common links / all links with the other direction, at its best partner
+  supported  the same, each common link counted by what the lexicon gives it; decides with --reverse-path
   mean       mean of what the method reads (the papers' mean norm), over decoder steps and source positions
   peak       mean share of the linked source word in its row
   coverage   linked source words, as a share of those that could be
 
-The first two decide; the others mislead on some models. '*' marks the largest of a column. A choice that other samples
-of the sentences would not make, or with which the lexicon disagrees, is said to be unsure.
+The others mislead on some models: layers that follow positions agree without knowing anything. '*' marks the largest
+of a column. A choice that other samples of the sentences would not make, or with which the lexicon disagrees, is said
+to be unsure.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from ..analysis.layer_choice import Choice, Criteria, Verdict, sentence_of
 from .text_tables import columns, tsv
 
 STYLES = ("table", "tsv", "json")
-CRITERIA = ("lexicon", "agreement", "mean", "peak", "coverage")
+CRITERIA = ("lexicon", "supported", "agreement", "mean", "peak", "coverage")
 
 
 def render_layers(verdict: Verdict, style: str = "table") -> str:

@@ -1,0 +1,225 @@
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_pair import LONGEST, write_text
+
+from fairseq_normalign.alignment.dump import Dump
+from fairseq_normalign.alignment.symmetrize import symmetrize
+from fairseq_normalign.bridge import bitext
+from fairseq_normalign.cli import main
+from fairseq_normalign.resumable import ResumableFiles
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def align(*arguments: object) -> int:
+    return main(["align", *map(str, arguments)])
+
+
+def links(path: Path) -> list[list[tuple[int, int]]]:
+    lines = path.read_text().split("\n")[:-1]
+    return [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lines]
+
+
+@pytest.fixture(scope="module")
+def aligned(tiny_pair, tmp_path_factory) -> Path:
+    """An unbroken run: out, out.scores, out.soft."""
+    out = tmp_path_factory.mktemp("aligned") / "out"
+    assert align(*tiny_pair.arguments(), "-o", out, "--scores", f"{out}.scores", "--soft", f"{out}.soft") == 0
+    return out
+
+
+def test_a_batch_aligns_as_each_pair_alone(tiny_pair, aligned):
+    from fairseq_normalign import load
+
+    model = load(tiny_pair.path(), data=tiny_pair.folder)
+    texts = [(tiny_pair.folder / f"text.{side}").read_text().splitlines() for side in ("de", "en")]
+    soft_lines = Path(f"{aligned}.soft").read_text().split("\n")
+    for number, (source, target) in enumerate(zip(*texts, strict=True)):
+        alone = model.align(source, target)
+        assert links(aligned)[number] == alone.links
+        rows = np.array([[float(value) for value in row.split(",")] for row in soft_lines[number].split(" ")])
+        np.testing.assert_allclose(rows, alone.soft / alone.soft.sum(axis=1, keepdims=True), atol=2e-6)
+
+
+def test_every_target_word_is_linked_and_its_score_is_its_share(aligned):
+    scores = Path(f"{aligned}.scores").read_text().split("\n")
+    soft = Path(f"{aligned}.soft").read_text().split("\n")
+    for number, found in enumerate(links(aligned)):
+        rows = [list(map(float, row.split(","))) for row in soft[number].split(" ")]
+        assert sorted(t for _, t in found) == list(range(len(rows)))
+        for (s, t), score in zip(found, map(float, scores[number].split()), strict=True):
+            assert score == pytest.approx(rows[t][s], abs=1e-4)
+            assert rows[t][s] == max(rows[t])
+
+
+def test_batches_of_any_size_and_methods(tiny_pair, aligned, tmp_path):
+    assert align(*tiny_pair.arguments(), "--max-tokens", 1, "-o", tmp_path / "one") == 0
+    assert links(tmp_path / "one") == links(aligned)
+    assert (
+        align(*tiny_pair.arguments(), "--method", "weights", "--layer", 3, "--setting", "awo", "-o", tmp_path / "w")
+        == 0
+    )
+    assert links(tmp_path / "w") != links(aligned)
+
+
+def test_lines_that_cannot_be_aligned_stay_in_their_place(tiny_pair, tmp_path, capsys):
+    source, target = tmp_path / "s", tmp_path / "t"
+    source.write_text("w1 w2\n\nw1\n" + "w1 " * LONGEST + "\nw3 w4\n")
+    target.write_text("w1\nw2\n  \nw1\nw2\n")
+    assert align(*tiny_pair.arguments(source, target), "-o", tmp_path / "out") == 0
+    assert [bool(line) for line in links(tmp_path / "out")] == [True, False, False, False, True]
+    assert "3 of 5 pairs have an empty line: 2 empty on one side, 1 longer" in capsys.readouterr().err
+
+
+def test_standard_input_and_output(tiny_pair, aligned, capsys, monkeypatch):
+    text = (tiny_pair.folder / "text.de").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert align(*tiny_pair.arguments("-"), "-o", "-") == 0
+    captured = capsys.readouterr()
+    assert captured.out == aligned.read_text()
+    assert captured.err == ""
+
+
+def test_progress_is_shown_when_asked_for(tiny_pair, tmp_path, capsys):
+    assert align(*tiny_pair.arguments(), "-o", tmp_path / "out", "--progress") == 0
+    assert "30/30" in capsys.readouterr().err
+
+
+def test_both_directions(tiny_pair, aligned, tmp_path):
+    back, both = tmp_path / "back", tmp_path / "both"
+    turned = ["--path", tiny_pair.path("en-de"), "--data", tiny_pair.folder, "--cpu"]
+    assert (
+        align(*turned, "--source", tiny_pair.folder / "text.en", "--target", tiny_pair.folder / "text.de", "-o", back)
+        == 0
+    )
+    assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), "--symmetrize", "grow-diag-final", "-o", both) == 0
+    for one, other, found in zip(links(aligned), links(back), links(both), strict=True):
+        assert found == symmetrize(one, [(s, t) for t, s in other], "grow-diag-final")
+
+
+def test_dump_holds_every_layer(tiny_pair, aligned, tmp_path):
+    assert align(*tiny_pair.arguments(), "-o", tmp_path / "out", "--dump", tmp_path / "dump") == 0
+    assert links(tmp_path / "out") == links(aligned)
+    dump = Dump(tmp_path / "dump")
+    assert len(dump) == tiny_pair.lines
+    assert dump[0].layers.shape[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--symmetrize", "union"], "--reverse-path"),
+        (["--layer", "9"], "no decoder layer 9"),
+        (["--method", "magic"], "no method 'magic'"),
+        (["--resume"], "-o FILE"),
+        (["--scores", "-"], "only the links"),
+        (["-o", "/nowhere/out"], "no directory"),
+        (["--bpe-codes", "a", "b", "c"], "--bpe-codes takes one file"),
+    ],
+)
+def test_mistakes_are_one_line(tiny_pair, capsys, arguments, message):
+    assert align(*tiny_pair.arguments(), *arguments) == 2
+    captured = capsys.readouterr()
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+    assert captured.out == ""
+
+
+def test_unequal_files_leave_nothing(tiny_pair, tmp_path, capsys):
+    (tmp_path / "s").write_text("w1\nw2\n")
+    (tmp_path / "t").write_text("w1\n")
+    assert align(*tiny_pair.arguments(tmp_path / "s", tmp_path / "t"), "-o", tmp_path / "out") == 2
+    assert f"{tmp_path / 's'}:2: no line of" in capsys.readouterr().err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
+
+
+def test_bad_bytes_leave_nothing(tiny_pair, tmp_path, capsys):
+    (tmp_path / "s").write_bytes(b"w1\n\xff\n")
+    (tmp_path / "t").write_text("w1\nw2\n")
+    assert align(*tiny_pair.arguments(tmp_path / "s", tmp_path / "t"), "-o", tmp_path / "out") == 2
+    assert "s:2: byte 0xff" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+    assert not (tmp_path / "out.part").exists()
+
+
+class TestResume:
+    """Windows of 4 pairs; a run that is interrupted after the third."""
+
+    @pytest.fixture(autouse=True)
+    def small_windows(self, monkeypatch):
+        monkeypatch.setattr(bitext, "WINDOW", 4)
+
+    @pytest.fixture
+    def whole(self, tiny_pair, tmp_path) -> Path:
+        out = tmp_path / "whole"
+        assert align(*tiny_pair.arguments(), "-o", out, "--scores", f"{out}.scores") == 0
+        return out
+
+    def interrupt(self, monkeypatch, *arguments) -> int:
+        append = ResumableFiles.append
+
+        def append_thrice(files, *given):
+            if files.journal.steps == 3:
+                raise KeyboardInterrupt
+            append(files, *given)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(ResumableFiles, "append", append_thrice)
+            return align(*arguments)
+
+    def test_goes_on_to_the_same_file(self, tiny_pair, tmp_path, monkeypatch, whole, capsys):
+        out = tmp_path / "out"
+        arguments = [*tiny_pair.arguments(), "-o", out, "--scores", f"{out}.scores"]
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        assert "--resume goes on" in capsys.readouterr().err
+        assert not out.exists()
+        assert len(links(tmp_path / "out.part")) == 12
+        assert align(*arguments, "--resume") == 0
+        assert out.read_bytes() == whole.read_bytes()
+        assert Path(f"{out}.scores").read_bytes() == Path(f"{whole}.scores").read_bytes()
+        assert not list(tmp_path.glob("*.part*"))
+
+    def test_refuses_other_options_and_other_text(self, tiny_pair, tmp_path, monkeypatch, capsys):
+        out = tmp_path / "out"
+        source = tmp_path / "s"
+        source.write_bytes((tiny_pair.folder / "text.de").read_bytes())
+        arguments = [*tiny_pair.arguments(source), "-o", out]
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        assert align(*arguments, "--resume", "--layer", 2) == 2
+        assert "--layer was None, is 2" in capsys.readouterr().err
+        source.write_text(source.read_text().replace("w", "w1 w", 1))
+        assert align(*arguments, "--resume") == 2
+        assert "the first 12 lines are not those of the interrupted run" in capsys.readouterr().err
+        assert (tmp_path / "out.part").exists()
+
+    def test_auto_keeps_its_choice(self, tiny_pair, tmp_path, monkeypatch, capsys):
+        arguments = [*tiny_pair.arguments(), "--layer", "auto", "-o", tmp_path / "out"]
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        assert "chosen: --method norms --layer" in capsys.readouterr().err
+        assert align(*arguments, "--resume") == 0
+        assert "chosen" not in capsys.readouterr().err
+        assert align(*arguments[:-1], tmp_path / "again") == 0
+        assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
+
+
+@pytest.mark.slow
+def test_two_processes_write_the_same_bytes(tiny_pair, tmp_path):
+    write_text(tmp_path, 2500, "many")
+    arguments = [*tiny_pair.arguments(tmp_path / "many.de", tmp_path / "many.en"), "--layer", "auto"]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
+    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "fairseq_normalign.cli"]
+    for name, start in (("one", ["-m", "fairseq_normalign.cli"]), ("two", launcher)):
+        out = tmp_path / name
+        command = [sys.executable, *start, "align", *arguments, "-o", str(out), "--scores", f"{out}.scores"]
+        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert (tmp_path / "one.scores").read_bytes() == (tmp_path / "two.scores").read_bytes()
+    assert len(links(tmp_path / "two")) == 2500

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairseq_normalign.alignment.gold import read_gold, read_links
+from fairseq_normalign.alignment.score import score
+from fairseq_normalign.cli import main
+
+
+def run(*arguments: object) -> int:
+    return main([*map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def gold(tiny_pair, tmp_path_factory):
+    """What layer 2 says of the first words, so that some layer is good; with a 0 in it, so that its base shows."""
+    folder = tmp_path_factory.mktemp("gold")
+    assert run("align", *tiny_pair.arguments(), "--layer", 2, "--setting", "awo", "-o", folder / "links") == 0
+    return folder / "links"
+
+
+def test_figures_are_those_of_align_and_score(tiny_pair, gold, tmp_path):
+    out = tmp_path / "out.json"
+    assert run("compare", *tiny_pair.arguments(), "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
+               "--style", "json", "-o", out, "--figure", tmp_path / "layers.png") == 0  # fmt: skip
+    found = json.loads(out.read_text())
+    rows = {(row["method"], row["setting"]): row for row in found["layers"]}
+    assert set(rows) == {(method, setting) for method in ("norms", "weights") for setting in ("awo", "awi")}
+    assert rows["norms", "awo"]["best"] == 1
+    assert rows["norms", "awo"]["layers"][1]["aer"] == 0
+    golds = read_gold(gold, base=0, reverse=False)
+    for layer in (1, 3):
+        assert run("align", *tiny_pair.arguments(), "--layer", layer, "-o", tmp_path / "links") == 0
+        expected = score(golds, read_links(tmp_path / "links", base=0, reverse=False))
+        assert rows["norms", "awi"]["layers"][layer - 1]["aer"] == pytest.approx(expected.aer)
+    assert (tmp_path / "layers.png").read_bytes().startswith(b"\x89PNG")
+    assert all(len(row["aer"]) == 3 and len(row["aer"][0]) == 2 for row in found["heads"])
+
+
+def test_seeds_reverse_and_added_rows(tiny_pair, gold, capsys):
+    arguments = tiny_pair.arguments()
+    arguments.insert(2, str(tiny_pair.path()))
+    reverse = tiny_pair.reverse()
+    reverse.insert(2, str(tiny_pair.path("en-de")))
+    assert run("compare", *arguments, *reverse, "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
+               "--add", f"same={gold}", "--symmetrize", "union,grow-diag", "--limit", 20) == 0  # fmt: skip
+    table = capsys.readouterr().out
+    assert "mean of 2 checkpoints" in table
+    assert "±0.0" in table
+    assert "target to source:" in table
+    assert "union" in table
+    row = next(line for line in table.splitlines() if line.startswith("same"))
+    assert row.split()[1] == "0.0"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--add", "x"], "NAME=FILE"),
+        (["--symmetrize", "magic"], "unknown symmetrization 'magic'"),
+        (["--methods", "magic"], "no method 'magic'"),
+        (["--methods", ","], "names no method"),
+    ],
+)
+def test_mistakes_are_one_line(tiny_pair, gold, capsys, change, message):
+    assert run("compare", *tiny_pair.arguments(), "--gold", gold, "--gold-base", 0, "--no-reverse-gold", *change) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_gold_of_other_words_is_refused(tiny_pair, gold, tmp_path, capsys):
+    other = tmp_path / "gold"
+    other.write_text(gold.read_text().replace("0-", "99-", 1))
+    assert run("compare", *tiny_pair.arguments(), "--gold", other, "--gold-base", 0, "--no-reverse-gold") == 2
+    assert "is the text tokenized as the gold's?" in capsys.readouterr().err
+    other.write_text("0-0\n")
+    assert run("compare", *tiny_pair.arguments(), "--gold", other, "--gold-base", 0, "--no-reverse-gold") == 2
+    assert "1 sentences, but" in capsys.readouterr().err
+
+
+def test_layers_says_what_it_chose(tiny_pair, capsys):
+    assert run("layers", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
+    one = json.loads(capsys.readouterr().out)
+    assert len(one["forward"]["layers"]) == 6
+    assert one["forward"]["choice"]["criterion"] == "lexicon"
+    assert run("layers", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
+    both = capsys.readouterr().out
+    assert both.count("chosen: --method") == 2
+    assert "supported" in both
+    assert run("layers", *tiny_pair.arguments(), "--sample", 5) == 0
+    assert "unsure: only 5 sentence pairs" in capsys.readouterr().out
