@@ -7,6 +7,7 @@ annotated but follows from what each word expresses. The same seed gives the sam
 from __future__ import annotations
 
 import argparse
+import functools
 import itertools
 import random
 import sys
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bitext import english, german
+from bitext.meaning import Sentence
 from bitext.phenomena import PHENOMENA, phenomena
 from bitext.sampler import Sampler
 from bitext.tokens import Link, Token, detokenize, links
@@ -27,15 +29,19 @@ SHORTEST, LONGEST = 4, 27  # tokens of a side, punctuation included
 
 @dataclass(frozen=True)
 class Pair:
-    """One sentence pair: its Moses tokens, and what is hard about it."""
+    """One sentence pair: its Moses tokens, and the meaning that both express."""
 
     german: tuple[Token, ...]
     english: tuple[Token, ...]
-    phenomena: frozenset[str]
+    meaning: Sentence
+
+    @functools.cached_property
+    def _texts(self) -> dict[str, str]:
+        return {language: detokenize(self.tokens(language)) for language in LANGUAGES}
 
     def text(self, language: str) -> str:
         """The sentence as it would be written."""
-        return detokenize(self.tokens(language))
+        return self._texts[language]
 
     def tokens(self, language: str) -> tuple[Token, ...]:
         """One side."""
@@ -52,10 +58,11 @@ def pairs(seed: int) -> Iterator[Pair]:
     seen: set[str] = set()
     while True:
         meaning = sampler.sentence()
-        pair = Pair(tuple(german.sentence(meaning)), tuple(english.sentence(meaning)), frozenset(phenomena(meaning)))
+        pair = Pair(tuple(german.sentence(meaning)), tuple(english.sentence(meaning)), meaning)
+        if not all(SHORTEST <= len(pair.tokens(language)) <= LONGEST for language in LANGUAGES):
+            continue
         texts = {pair.text(language) for language in LANGUAGES}
-        fits = all(SHORTEST <= len(pair.tokens(language)) <= LONGEST for language in LANGUAGES)
-        if fits and not texts & seen:
+        if not texts & seen:
             seen |= texts
             yield pair
 
@@ -105,7 +112,7 @@ def _write_lines(path: Path, lines: list[str]) -> None:
 
 def describe(test: list[Pair]) -> str:
     """How often each hard thing is in the test set, one a line."""
-    counts = Counter(name for pair in test for name in pair.phenomena)
+    counts = Counter(name for pair in test for name in phenomena(pair.meaning))
     return "\n".join(f"{counts[name]:6d}  {name}" for name in PHENOMENA)
 
 
@@ -113,7 +120,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the files go")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="default: %(default)s")
-    for name, size in (("train", 30000), ("valid", 500), ("test", 500)):
+    for name, size in (("train", 20000), ("valid", 500), ("test", 500)):
         parser.add_argument(
             f"--{name}", type=int, default=size, metavar="N", help="sentence pairs; default: %(default)s"
         )

@@ -269,7 +269,8 @@ def _is_auxiliary(step: Step) -> bool:
 def _arranged(
     item: Clause, groups: list[list[Token]], negated: bool, infinitive: bool, split: bool
 ) -> tuple[list[Token], list[Token]]:
-    manner = adverbial(item.comment) if item.comment and item.english_comment == "middle" else []
+    manner = [token(item.filler)] if item.filler else []
+    manner += adverbial(item.comment) if item.comment and item.english_comment == "middle" else []
     manner += adverbial(item.manner) if item.manner else []
     neg = [token("not", f"{item.uid}.neg" if item.negation == "nicht" else f"{_uid(item.object)}.neg")]
     neg = neg if negated else []

@@ -119,7 +119,8 @@ class Clause:
     governed: Phrase | None = None  # behind the verb's own preposition
     quality: Quality | None = None
     negation: str = ""  # nicht; kein-not; kein-no
-    particle: str = ""
+    particle: str = ""  # said in German alone
+    filler: str = ""  # said in English alone
     comment: Adverbial | None = None
     time: Adverbial | None = None
     manner: Adverbial | None = None

@@ -17,6 +17,7 @@ PHENOMENA = (
     "compound",
     "article without counterpart",
     "modal particle",
+    "English filler",
     "relative clause",
     "extraposed relative clause",
     "negation",
@@ -49,12 +50,14 @@ def clauses(sentence: Sentence) -> Iterator[Clause]:
 def phrases(clause: Clause) -> Iterator[Phrase]:
     """The phrases that a clause itself says, with those that hang on them."""
     spoken = [clause.subject if clause.gap != "subject" else None, clause.object if clause.gap != "object" else None]
-    stack = [*spoken, clause.indirect, clause.governed, clause.agent, clause.place and clause.place.phrase]
+    place = clause.place.phrase if clause.place else None
+    stack = [*spoken, clause.indirect, clause.governed, clause.agent, place]
     while stack:
         phrase = stack.pop()
         if phrase is not None:
             yield phrase
-            stack += [phrase.genitive, phrase.coordinated, phrase.attribute and phrase.attribute.phrase]
+            attribute = phrase.attribute.phrase if phrase.attribute else None
+            stack += [phrase.genitive, phrase.coordinated, attribute]
 
 
 def phenomena(sentence: Sentence) -> set[str]:
@@ -90,6 +93,7 @@ def _in_clause(clause: Clause) -> set[str]:
         "object first": clause.german_front == "object",
         "adverbial first": clause.german_front in ("time", "comment", "place"),
         "modal particle": clause.particle,
+        "English filler": clause.filler,
         "negation": clause.negation == "nicht",
         "kein": clause.negation.startswith("kein"),
         "passive": clause.passive,

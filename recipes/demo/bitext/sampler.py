@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from . import lexicon
@@ -33,6 +33,7 @@ TENSES = (
     Tense(4, "past", ("perfect",), "past", ("perfect",), ""),
     Tense(12, "present", ("future",), "present", ("future",), "future"),
 )
+TENSE_WEIGHTS = {tense: tense.weight for tense in TENSES}
 PRESENT, PROGRESSIVE, PAST = TENSES[:3]
 MODALS_PRESENT = (
     Modal("müssen", ("must",)),
@@ -91,6 +92,17 @@ SIMPLE_FRAMES = {name: weight for name, weight in FRAMES.items() if name not in 
 INFINITIVE_FRAMES = {"transitive": 10, "dative": 2, "prepositional": 3, "intransitive": 1}
 
 
+VERBS: dict[str, Table[Verb]] = {
+    "transitive": lexicon.TRANSITIVE,
+    "intransitive": lexicon.INTRANSITIVE,
+    "dative": lexicon.DATIVE,
+    "prepositional": lexicon.PREPOSITIONAL,
+    "ditransitive": lexicon.DITRANSITIVE,
+    "clausal": lexicon.CLAUSAL,
+    "control": lexicon.CONTROL,
+    "copula": lexicon.COPULAS,
+    "existence": Table([lexicon.EXISTENCE]),
+}
 COMPOUND_OF = {
     lexicon.PEOPLE: lexicon.COMPOUND_PEOPLE,
     lexicon.BODIES: lexicon.COMPOUND_BODIES,
@@ -111,8 +123,13 @@ class Sampler:
     def _chance(self, probability: float) -> bool:
         return self.rng.random() < probability
 
-    def _weighted(self, weights: dict[Choice, float] | dict[Choice, int]) -> Choice:
-        return self.rng.choices(list(weights), weights=list(weights.values()))[0]
+    def _weighted(self, weights: Mapping[Choice, float]) -> Choice:
+        point = self.rng.random() * sum(weights.values())
+        for choice, weight in weights.items():
+            point -= weight
+            if point < 0:
+                return choice
+        return choice  # rounding left a speck behind the last one
 
     def _variant(self, choices: Sequence[Choice]) -> int:
         """The first translation mostly, the others now and then."""
@@ -173,18 +190,7 @@ class Sampler:
         return result
 
     def _framed(self, frame: str, level: int, tense: Tense | None = None) -> Clause:
-        table: Table[Verb] = {
-            "transitive": lexicon.TRANSITIVE,
-            "intransitive": lexicon.INTRANSITIVE,
-            "dative": lexicon.DATIVE,
-            "prepositional": lexicon.PREPOSITIONAL,
-            "ditransitive": lexicon.DITRANSITIVE,
-            "clausal": lexicon.CLAUSAL,
-            "control": lexicon.CONTROL,
-            "copula": lexicon.COPULAS,
-            "existence": Table([lexicon.EXISTENCE]),
-        }[frame]
-        result = self._bare_clause(table.draw(self.rng), frame, level, tense)
+        result = self._bare_clause(VERBS[frame].draw(self.rng), frame, level, tense)
         if frame == "transitive":
             self._fill_transitive(result, level)
         elif frame == "dative":
@@ -217,7 +223,7 @@ class Sampler:
         return result
 
     def _tense(self, frame: str, base: str) -> Tense:
-        tense = self._weighted({tense: tense.weight for tense in TENSES})
+        tense = self._weighted(TENSE_WEIGHTS)
         dynamic = frame in ("transitive", "intransitive", "prepositional", "control") and base not in STATIVE
         return tense if tense != PROGRESSIVE or dynamic else PRESENT
 
@@ -294,6 +300,8 @@ class Sampler:
             result.place = self._place(level)
         if level == 0 and not result.passive and self._chance(0.18):
             result.particle = lexicon.PARTICLES.draw(self.rng)
+        if level < 2 and self._chance(0.1):
+            result.filler = lexicon.FILLERS.draw(self.rng)
 
     def _choose_fronts(self, result: Clause, level: int) -> None:
         options = {"subject": 10.0}

@@ -782,7 +782,9 @@ freiwillig/1 = voluntarily/1
 eilig/1 = hastily/1
 """
 
+# Said in one language only.
 PARTICLES = "ja doch wohl eben nun halt"
+FILLERS = "indeed simply just actually"
 
 VOCATIVES = """
 Herr/1 Präsident/2 = Mr/1 President/2
