@@ -96,7 +96,7 @@ class ResumableFiles:
         if size and (not part.is_file() or part.stat().st_size < size):
             raise NormalignError(f"{part}: cut off or gone since {self._record}; start over without --resume")
         try:
-            handle = open(part, "r+b" if size else "ab")  # noqa: SIM115
+            handle = open(part, "r+b" if size else "ab")
         except OSError as error:
             raise NormalignError(f"{part}: {(error.strerror or str(error)).lower()}") from None
         try:

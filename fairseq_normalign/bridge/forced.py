@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -30,6 +31,8 @@ class Batch:
     """N numbers: which row of ``src_tokens`` each target translates."""
     names: Sequence[str] = ()
     """N names for messages, for example sentence ids."""
+    encoded: Sequence[Any] = ()
+    """What the encoder of each model made of ``encoder_input``, where that is known already; without it, it runs."""
     sentences: Sequence[tuple[Sentence, Sentence]] = ()
     """N pairs of source (its end included) and target, where they are known better than the dictionary tells."""
 
@@ -71,9 +74,9 @@ def soft_alignments(
     tokens = decoder_input(batch.targets, start, pad)
     pads = batch.encoder_input["src_tokens"].eq(pad)
     total: Tensor | None = None
-    for model in models:
+    for model, encoded in itertools.zip_longest(models, batch.encoded):
         wanted = list(range(len(decoder_layers(model))) if layers is None else layers)
-        stacked = _one_model(model, batch, tokens, how, wanted, head, by_head)
+        stacked = _one_model(model, batch, tokens, how, wanted, head, by_head, encoded)
         _check_finite(stacked, batch, [f"decoder layer {layer + 1}" for layer in wanted] if how.layerwise else [method])
         if len(models) > 1:
             stacked = stacked / stacked.abs().sum(-1, keepdim=True).clamp_min(torch.finfo(stacked.dtype).tiny)
@@ -88,7 +91,14 @@ def soft_alignments(
 
 
 def _one_model(
-    model: nn.Module, batch: Batch, tokens: Tensor, method: Method, layers: list[int], head: int | None, by_head: bool
+    model: nn.Module,
+    batch: Batch,
+    tokens: Tensor,
+    method: Method,
+    layers: list[int],
+    head: int | None,
+    by_head: bool,
+    encoded: Any = None,
 ) -> Tensor:
     """-> [layers, N, T + 1, S], or [layers, N, H, T + 1, S] by head."""
     if isinstance(method, ModelMethod):
@@ -106,7 +116,7 @@ def _one_model(
         return heads if head is None else heads[:, head]
 
     with teacher_forcing(model):
-        encoder_out = model.encoder(**batch.encoder_input)  # type: ignore[operator]
+        encoder_out = encoded if encoded is not None else model.encoder(**batch.encoder_input)  # type: ignore[operator]
         rows = torch.as_tensor(batch.rows, device=device)
         if not torch.equal(rows, torch.arange(batch.encoder_input["src_tokens"].size(0), device=device)):
             encoder_out = model.encoder.reorder_encoder_out(encoder_out, rows)  # type: ignore[union-attr, operator]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import contextlib
+import functools
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,12 +24,42 @@ class PrintedAlignment(list):
     the printed target word ``i``.
     """
 
-    def __init__(self, printed: Iterable[Any], source_of: Sequence[int] = ()) -> None:
+    def __init__(self, printed: Iterable[Any], source_of: Callable[[], Sequence[int]] = tuple) -> None:
         super().__init__(printed)
         self._source_of = source_of
 
     def __getitem__(self, target: Any) -> Any:
-        return self._source_of[target]
+        return self._source_of()[target]
+
+
+@contextlib.contextmanager
+def encoders_overheard(models: Sequence[Any]) -> Iterator[list[Any]]:
+    """What the encoder of each model returns while this lasts; nothing, if one of them does not run exactly once.
+
+    The search has encoded the sources already. fairseq calls ``encoder.forward`` itself, where no hook is.
+    """
+    heard: list[list[Any]] = [[] for _ in models]
+    results: list[Any] = []
+    own = [vars(model.encoder).get("forward") for model in models]
+
+    def overheard(forward: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]:
+        def call(*args: Any, **options: Any) -> Any:
+            kept.append(forward(*args, **options))
+            return kept[-1]
+
+        return call
+
+    for model, kept in zip(models, heard, strict=True):
+        model.encoder.forward = overheard(model.encoder.forward, kept)
+    try:
+        yield results
+    finally:
+        for model, before in zip(models, own, strict=True):
+            vars(model.encoder).pop("forward", None)
+            if before is not None:
+                model.encoder.forward = before
+    if all(len(kept) == 1 for kept in heard):
+        results.extend(kept[0] for kept in heard)
 
 
 class AligningGenerator:
@@ -45,7 +77,7 @@ class AligningGenerator:
         indexed_rows: bool = False,
         dump: DumpWriter | None = None,
     ) -> None:
-        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` that of the ``A-`` line.
+        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` of the ``A-`` line.
 
         ``indexed_rows``: fairseq-interactive prints pairs whatever the form; soft rows go there as (target, numbers).
         """
@@ -64,22 +96,24 @@ class AligningGenerator:
     @torch.no_grad()
     def generate(self, models: Sequence[Any], sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         """fairseq's ``generate``; every hypothesis that will be printed has its alignment under ``alignment``."""
-        hypotheses = self.generator.generate(models, sample, **options)
+        with encoders_overheard(self.aligner.models) as encoded:
+            hypotheses = self.generator.generate(models, sample, **options)
         printed = [(row, hypo) for row, beam in enumerate(hypotheses) for hypo in beam[: self.nbest]]
         for beam in hypotheses:
             for hypo in beam[self.nbest :]:
                 hypo["alignment"] = PrintedAlignment([])
         if printed:
-            self._align(sample, printed)
+            self._align(sample, printed, encoded)
         return hypotheses
 
-    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]]) -> None:
+    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[Any]) -> None:
         ids = sample["id"].tolist() if "id" in sample else list(range(len(sample["net_input"]["src_tokens"])))
         batch = Batch(
             encoder_input={k: v for k, v in sample["net_input"].items() if k != "prev_output_tokens"},
             targets=[self._pieces(hypo["tokens"]) for _, hypo in printed],
             rows=[row for row, _ in printed],
             names=[str(ids[row]) for row, _ in printed],
+            encoded=encoded,
         )
         pairs = list(self.aligner.align(batch, all_layers=self.dump is not None))
         for (_, hypo), pair in zip(printed, pairs, strict=True):
@@ -93,7 +127,7 @@ class AligningGenerator:
         return tokens[:-1] if len(tokens) and tokens[-1] == self.generator.eos else tokens
 
     def _printed(self, pair: AlignedPair) -> PrintedAlignment:
-        source_of = self._sources(pair)
+        source_of = functools.cache(lambda: self._sources(pair))
         if self.form != "soft":
             return PrintedAlignment(pair.links(self.level), source_of)
         rows = [[f"{value:.6f}" for value in row] for row in normalized(pair.soft(self.level))]

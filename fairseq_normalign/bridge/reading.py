@@ -273,6 +273,7 @@ class _BlockHooks:
             attention=seen["attention"],
             inputs=seen["inputs"].transpose(0, 1),
             value_weight=self.attention.v_proj.weight,
+            value_bias=self.attention.v_proj.bias,
             residual=seen["residual"].transpose(0, 1),
             output=output.transpose(0, 1),
             norm_before=seen.get("norm_before"),

@@ -85,6 +85,9 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         help="read a word where it is the decoder's output or its input (norms: awi)",
     )
     add_null_arguments(group)
+    group.add_argument(
+        "--check", action="store_true", help="verify that what is read adds up to what the layers return"
+    )
 
 
 def add_null_arguments(group: argparse._ArgumentGroup) -> None:
@@ -186,4 +189,5 @@ def alignment_options(args: argparse.Namespace, layer: int | str | None) -> Alig
         setting=args.setting or DEFAULT_SETTING,
         null=args.null,
         tags=args.tags or TAGS,
+        check=args.check,
     )

@@ -1,0 +1,169 @@
+"""Measures what alignments cost and writes one table of ratios, JSON and a figure. See README.md beside this file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import corpora
+import scoring
+from drawing import draw
+from made_up import Size, make_checkpoint
+from measuring import alone
+
+WMT = Size()
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ratio. ``limit`` is what it must not pass: '<= 0.5', '>= 10', or nothing."""
+
+    what: str
+    ratio: float
+    limit: str = ""
+
+    @property
+    def holds(self) -> bool | None:
+        if not self.limit:
+            return None
+        sign, bound = self.limit.split()
+        return self.ratio <= float(bound) if sign == "<=" else self.ratio >= float(bound)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured."""
+
+    repetitions: int = 7
+    pairs: int = 16
+    process_pairs: int = 6144
+    process_size: Size = field(default_factory=lambda: Size(channels=256, inner=1024, heads=4, layers=3, words=8192))
+    lengths: tuple[int, ...] = (10, 20, 40, 80, 160)
+    widths: tuple[int, ...] = (256, 512, 1024)
+    files: tuple[int, ...] = (10_000, 100_000, 1_000_000)
+    scored: int = 1_000_000
+
+
+QUICK = Plan(3, 8, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
+
+
+def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
+    """Forced passes against a plain one."""
+    seconds = alone("passes", "time", checkpoint, "plain,low,every,heads", plan.pairs, 30, plan.repetitions)
+    memory = {way: alone("passes", "memory", checkpoint, way, plan.pairs, 30) for way in ("plain", "low", "every")}
+    results["passes"] = {"cpu_seconds": seconds, "megabytes": memory}
+    yield Row("forced alignment at layer 2 of 6 / plain forward pass with softmax", _of(seconds, "low"), "<= 0.5")
+    yield Row("all 6 layers, norms and weights / plain forward pass", _of(seconds, "every"), "<= 0.8")
+    yield Row("all 6 layers and all heads, norms and weights / plain forward pass", _of(seconds, "heads"))
+    yield Row("peak memory, layer 2 / plain forward pass", _of(memory, "low"), "<= 1.2")
+    yield Row("peak memory, all layers / plain forward pass", _of(memory, "every"), "<= 1.2")
+
+
+def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
+    """The slow formula for norms against ours, alone and end to end."""
+    shape = (8, 8, 64, 512)
+    seconds = alone("passes", "norms-time", plan.repetitions, *shape)
+    memory = {way: alone("passes", "norms-memory", way, 8, 8, 60, 512) for way in ("slow", "fast")}
+    whole = alone("passes", "time", checkpoint, "low,heads,slow", 8, 60, plan.repetitions)
+    results["formulas"] = {"cpu_seconds": seconds, "megabytes": memory, "end_to_end_cpu_seconds": whole}
+    yield Row("norms alone at B=8, H=8, T=S=64, C=512: slow formula / ours", seconds["slow"] / seconds["fast"], ">= 50")
+    yield Row("memory for the norms at T=S=60: slow formula / ours", memory["slow"] / memory["fast"], ">= 20")
+    yield Row("T=S=60: whole pass, slow formula at all layers / ours at layer 2", whole["slow"] / whole["low"], ">= 10")
+    yield Row("T=S=60: whole pass, slow formula at all layers / ours at all", whole["slow"] / whole["heads"])
+
+
+def generation(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
+    """Beam search with alignments against without."""
+    seconds = alone("generation", checkpoint, plan.pairs // 2, 25, plan.repetitions)
+    results["generation"] = {"cpu_seconds": seconds}
+    yield Row(
+        "fairseq-generate, beam 5: with norms / without alignments", seconds["norms"] / seconds["none"], "<= 1.05"
+    )
+    yield Row("fairseq-generate, beam 5: stock --print-alignment / without", seconds["stock"] / seconds["none"])
+
+
+def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
+    """Processes, growing files, scoring."""
+    checkpoint = make_checkpoint(folder / "middling", plan.process_size)
+    shared = corpora.processes(folder, checkpoint, plan.process_size, plan.process_pairs, 1 + plan.repetitions // 4)
+    results["processes"] = shared
+    if not shared["same_bytes"]:
+        raise SystemExit("one process and two wrote different files")
+    yield Row("normalign align: one process / two processes", shared["speedup"], ">= 1.8")
+    grown = results["growing_file"] = corpora.growing_file(folder, list(plan.files))
+    growth = grown[-1]["megabytes"] / grown[0]["megabytes"]
+    yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")
+    scored = results["scoring"] = scoring.measure(plan.scored)
+    yield Row("scoring: loop over Python sets / normalign score", scored["times_faster"], ">= 5")
+
+
+def growth(plan: Plan, folder: Path, results: dict[str, Any]) -> None:
+    """How cost grows with sentence length and model width."""
+    wmt = folder / "wmt" / "checkpoint.pt"
+    results["by_length"] = [
+        {
+            "length": length,
+            **alone("passes", "time", wmt, "plain,low,heads,slow", 4, length, max(1, plan.repetitions // 2)),
+        }
+        for length in plan.lengths
+    ]
+    results["by_width"] = []
+    for width in plan.widths:
+        size = Size(width, 4 * width, width // 64, WMT.layers, WMT.words)
+        checkpoint = wmt if size == WMT else make_checkpoint(folder / f"width{width}", size)
+        seconds = alone("passes", "time", checkpoint, "plain,low,heads,slow", 4, 30, max(1, plan.repetitions // 2))
+        results["by_width"].append({"width": width, **seconds})
+
+
+def _of(found: dict[str, float], way: str) -> float:
+    return found[way] / found["plain"]
+
+
+def table(rows: list[Row]) -> str:
+    width = max(len(row.what) for row in rows)
+    marks = {None: "", True: "holds", False: "FAILS"}
+    lines = [f"{row.what:<{width}}  {row.ratio:8.3f}  {row.limit:>8}  {marks[row.holds]}".rstrip() for row in rows]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes: a few minutes")
+    parser.add_argument("--output", type=Path, default=Path("benchmark"), help="folder for results (benchmark)")
+    args = parser.parse_args()
+    plan = QUICK if args.quick else Plan()
+    args.output.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {"quick": args.quick, "python": platform.python_version(), "plan": asdict(plan)}
+    rows: list[Row] = []
+    begun = time.perf_counter()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        checkpoint = make_checkpoint(folder / "wmt", WMT)
+        steps = (passes(plan, checkpoint, results), formulas(plan, checkpoint, results))
+        for step in (*steps, generation(plan, checkpoint, results), files(plan, folder, results)):
+            for row in step:
+                rows.append(row)
+                print(
+                    f"[{time.perf_counter() - begun:5.0f} s] {row.what}: {row.ratio:.3f}", file=sys.stderr, flush=True
+                )
+        growth(plan, folder, results)
+    results["ratios"] = [{**asdict(row), "holds": row.holds} for row in rows]
+    (args.output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
+    (args.output / "table.txt").write_text(table(rows) + "\n", encoding="utf-8")
+    draw(results, args.output / "growth.png")
+    print(table(rows))
+    print(f"\nall of it in {args.output}/: table.txt, results.json, growth.png")
+
+
+if __name__ == "__main__":
+    main()

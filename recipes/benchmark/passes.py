@@ -1,0 +1,129 @@
+"""What a forced pass costs: against a plain forward pass with softmax, and against the obvious formula for norms."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from made_up import batch_of, load
+from measuring import in_turns, peak_megabytes
+from torch import Tensor
+
+from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
+from fairseq_normalign.bridge.corpus import EncodedAligner
+from fairseq_normalign.bridge.every_layer import Readers
+from fairseq_normalign.bridge.forced import Batch, decoder_input, soft_alignments
+
+
+def slow_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:
+    """Norms of every head and of their sum by way of [B, H, T, S, C]: the definition, written down."""
+    batch, heads, _, length = weights.shape
+    by_head = values.view(batch, length, heads, -1)
+    transformed = torch.einsum("bshd,chd->bhsc", by_head, out_weight.view(out_weight.size(0), heads, -1))
+    weighted = weights.unsqueeze(-1) * transformed.unsqueeze(2)
+    return weighted.norm(dim=-1), weighted.sum(dim=1).norm(dim=-1)
+
+
+def fast_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:
+    gram = transformed_gram(values, out_weight, weights.size(1))
+    return head_norms(weights, gram), vector_norms(weights, gram)
+
+
+class Passes:
+    """The ways to run one batch through one model."""
+
+    def __init__(self, checkpoint: str, pairs: int, length: int) -> None:
+        torch.set_num_threads(1)
+        self.loaded = load(Path(checkpoint))
+        self.model: Any = self.loaded.models[0]
+        made = batch_of(pairs, length, len(self.loaded.source_dictionary))
+        self.inputs = {name: made[name] for name in ("src_tokens", "src_lengths")}
+        self.batch = Batch(self.inputs, list(made["targets"]), range(pairs))
+        self.tokens = decoder_input(self.batch.targets, 2, 1)
+        self.encoded_aligner = EncodedAligner(self.loaded.task.build_aligner(self.loaded.models))
+        self.layers = list(range(len(self.model.decoder.layers)))
+
+    def plain(self) -> None:
+        """Encoder, decoder, output projection and softmax."""
+        with torch.no_grad():
+            output = self.model(**self.inputs, prev_output_tokens=self.tokens)
+            self.model.get_normalized_probs(output, log_probs=True)
+
+    def low(self) -> None:
+        """Norms at the bottom third of the decoder."""
+        self._soft("norms", [round(len(self.layers) / 3) - 1])
+
+    def every(self) -> None:
+        """Norms and weights of every layer, in one pass."""
+        self._readers(heads=False).read(self.batch)
+
+    def heads(self) -> None:
+        """Norms and weights of every layer and of every head, in one pass."""
+        self._readers(heads=True).read(self.batch)
+
+    def slow(self) -> None:
+        """Norms of every layer and head by the obvious formula, beside a plain forward pass."""
+        with contextlib.ExitStack() as stack:
+            for module in self.model.decoder.layers:
+                stack.enter_context(read_slowly(module.encoder_attn))
+            self.plain()
+
+    def _readers(self, *, heads: bool) -> Readers:
+        return Readers(self.encoded_aligner, ["norms", "weights"], heads=heads)
+
+    def _soft(self, method: str, layers: list[int]) -> None:
+        soft_alignments([self.model], self.batch, method, layers, start=2, pad=1)
+
+
+@contextlib.contextmanager
+def read_slowly(attention: Any) -> Iterator[None]:
+    """Hooks that compute the slow formula when the attention module runs."""
+    values: list[Tensor] = []
+
+    def ask(module: Any, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        return args, {**kwargs, "need_weights": True, "need_head_weights": True}
+
+    def compute(module: Any, args: tuple, output: tuple[Tensor, Tensor]) -> None:
+        slow_norms(output[1].transpose(0, 1), values.pop().transpose(0, 1).contiguous(), module.out_proj.weight)
+
+    handles = [
+        attention.register_forward_pre_hook(ask, with_kwargs=True),
+        attention.v_proj.register_forward_hook(lambda module, args, output: values.append(output)),
+        attention.register_forward_hook(compute),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def made_up_attention(pairs: int, heads: int, length: int, channels: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    weights = torch.softmax(torch.randn(pairs, heads, length, length, generator=generator), -1)
+    values = torch.randn(pairs, length, channels, generator=generator)
+    return weights, values, torch.randn(channels, channels, generator=generator) / channels**0.5
+
+
+def main(what: str, *arguments: str) -> None:
+    """One measurement in a process of its own."""
+    torch.set_num_threads(1)
+    if what == "memory":
+        passes = Passes(arguments[0], int(arguments[2]), int(arguments[3]))
+        work = getattr(passes, arguments[1])
+        print(json.dumps(peak_megabytes(work)))
+    elif what == "norms-memory":
+        made = made_up_attention(*map(int, arguments[1:]))
+        print(json.dumps(peak_megabytes(lambda: {"slow": slow_norms, "fast": fast_norms}[arguments[0]](*made))))
+    elif what == "norms-time":
+        made = made_up_attention(*map(int, arguments[1:]))
+        works = {"slow": lambda: slow_norms(*made), "fast": lambda: fast_norms(*made)}
+        print(json.dumps(in_turns(works, int(arguments[0]))))
+    else:
+        names = arguments[1].split(",")
+        passes = Passes(arguments[0], int(arguments[2]), int(arguments[3]))
+        print(json.dumps(in_turns({name: getattr(passes, name) for name in names}, int(arguments[4]))))
