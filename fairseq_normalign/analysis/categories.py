@@ -46,13 +46,14 @@ class CategoryShares(Analysis):
 
     def tables(self) -> list[Table]:
         """Shares by layer; how often each category occurs."""
-        names = self.categories.names
-        rows: list[tuple] = [("keys", None, *(self._keys / max(1, self._keys.sum())).tolist())]
+        seen = np.flatnonzero(self._keys)
+        names = tuple(self.categories.names[place] for place in seen)
+        rows: list[tuple] = [("keys", None, *(self._keys / max(1, self._keys.sum()))[seen].tolist())]
         shares = self.norms / self.norms.sum(axis=1, keepdims=True)
         for title, table in (("alpha", self.weights), ("||alpha f(x)||", shares)):
-            rows += [(title, number + 1, *row.tolist()) for number, row in enumerate(table)]
-            rows.append((title, "mean", *table.mean(axis=0).tolist()))
-        lengths = [("||alpha f(x)||", number + 1, *row.tolist()) for number, row in enumerate(self.norms)]
+            rows += [(title, number + 1, *row[seen].tolist()) for number, row in enumerate(table)]
+            rows.append((title, "mean", *table.mean(axis=0)[seen].tolist()))
+        lengths = [("||alpha f(x)||", number + 1, *row[seen].tolist()) for number, row in enumerate(self.norms)]
         return [
             Table("share of each category", ("of", "layer", *names), rows, "keys: how many of the positions there are"),
             Table("sum of ||alpha f(x)|| that a query gets from each category", ("of", "layer", *names), lengths),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -41,7 +42,7 @@ class Dispersion(Analysis):
 
 
 def _short_and_whole(name: str, places: tuple[str, ...], layers: Sequence[Moments]) -> list[Table]:
-    rows = [
+    rows: list[tuple[Any, ...]] = [
         (*(layer + 1, head + 1)[: len(places)], *_figures(moments, head))
         for layer, moments in enumerate(layers)
         for head in range(len(moments.count))
@@ -55,7 +56,7 @@ def _short_and_whole(name: str, places: tuple[str, ...], layers: Sequence[Moment
     blanks = (None,) * len(places)
     return [
         Table(f"dispersion of {name}", ("", *places, *COLUMNS), [*short, ("average", *blanks, *means, None, None)]),
-        Table(f"{name} everywhere", (*places, *COLUMNS), rows),
+        Table(f"{name} everywhere", (*places, *COLUMNS), rows, detail=True),
     ]
 
 

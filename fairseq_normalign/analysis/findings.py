@@ -19,6 +19,8 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[tuple[Cell, ...]]
     note: str = ""
+    detail: bool = False
+    """Whether it is too long to be read: left to files."""
 
 
 class Analysis(ABC):

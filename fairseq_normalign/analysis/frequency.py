@@ -12,6 +12,10 @@ BANDS = 25
 """Of ranks, each twice as wide as the one before: the curve of the figure."""
 
 
+Both = tuple[RankCorrelation, RankCorrelation]
+"""With alpha and with ||f(x)||."""
+
+
 class Frequency(Analysis):
     """Rank of a piece's frequency against alpha and ||f(x)|| of each of its occurrences.
 
@@ -25,7 +29,7 @@ class Frequency(Analysis):
         """Rank, alpha, ||f(x)||: means over all heads of all layers."""
         self.bands = Moments(BANDS), Moments(BANDS)
         """Of alpha and of ||f(x)||, by the octave of the rank."""
-        self._layers: list[tuple[RankCorrelation, RankCorrelation]] = []
+        self._layers: list[Both] = []
         self._all = _correlations()
 
     def add(self, observed: Observed) -> None:
@@ -50,7 +54,7 @@ class Frequency(Analysis):
 
     def tables(self) -> list[Table]:
         """Correlations, and means by octave of the rank."""
-        every: list[tuple[str | int, tuple[RankCorrelation, RankCorrelation]]] = [("all", self._all)]
+        every: list[tuple[str | int, Both]] = [("all", self._all)]
         every += list(enumerate(self._layers, start=1))
         rows = [(name, both[0].count, *(one.spearman() for one in both)) for name, both in every]
         alpha, length = self.bands
@@ -66,12 +70,10 @@ class Frequency(Analysis):
         ]
 
 
-def _correlations() -> tuple[RankCorrelation, RankCorrelation]:
+def _correlations() -> Both:
     return RankCorrelation(RANKS, SHARES), RankCorrelation(RANKS, LENGTHS)
 
 
-def _add(
-    both: tuple[RankCorrelation, RankCorrelation], ranks: np.ndarray, alpha: np.ndarray, length: np.ndarray
-) -> None:
+def _add(both: Both, ranks: np.ndarray, alpha: np.ndarray, length: np.ndarray) -> None:
     both[0].add(ranks, alpha)
     both[1].add(ranks, length)

@@ -1,4 +1,4 @@
-"""Whether alpha and ||f(x)|| cancel each other out (Kobayashi et al. 2020, Table 2, Figures 4, 5, 10-12). numpy only."""
+"""Whether alpha and ||f(x)|| cancel out (Kobayashi et al. 2020, Table 2, Figures 4, 5, 10-12). numpy only."""
 
 from __future__ import annotations
 
@@ -60,14 +60,17 @@ class Relation(Analysis):
         rows = [
             (name, correlation.count, correlation.spearman())
             for name, correlation in zip(self.categories.names, self.correlations, strict=True)
+            if correlation.count
         ]
         heads = []
         for place, name in enumerate(self.categories.names):
+            if not self.correlations[place].count:
+                continue
             weights, lengths = self.heatmaps(place)
             for layer, (alphas, norms) in enumerate(zip(weights, lengths, strict=True)):
                 pairs = zip(alphas.tolist(), norms.tolist(), strict=True)
                 heads += [(name, layer + 1, head + 1, *pair) for head, pair in enumerate(pairs)]
         return [
             Table("alpha and ||f(x)||", ("category", "pairs", "spearman"), rows, "values within 2.2% count as ties"),
-            Table("mean of each head", ("category", "layer", "head", "alpha", "||f(x)||"), heads),
+            Table("mean of each head", ("category", "layer", "head", "alpha", "||f(x)||"), heads, detail=True),
         ]

@@ -42,7 +42,7 @@ def singular_values(projections: Projections) -> np.ndarray:
         second = np.zeros((projections.out_weight.shape[0] + 1, size + 1))
         second[:-1, :-1] = projections.out_weight[:, part]
         second[-1, -1] = 1
-        small = np.linalg.qr(first, mode="r") @ np.linalg.qr(second, mode="r").T
+        small = np.linalg.qr(first)[1] @ np.linalg.qr(second)[1].T
         found.append(np.linalg.svd(small, compute_uv=False))
     return np.array(found)
 
@@ -57,5 +57,5 @@ def singular_tables(layers: Sequence[np.ndarray]) -> list[Table]:
             whole += [(layer + 1, head + 1, place + 1, float(value)) for place, value in enumerate(values)]
     return [
         Table("singular values of f", ("layer", "head", "largest", "median", "smallest", "ratio"), rows),
-        Table("every singular value", ("layer", "head", "number", "value"), whole),
+        Table("every singular value", ("layer", "head", "number", "value"), whole, detail=True),
     ]
