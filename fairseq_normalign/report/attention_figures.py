@@ -141,7 +141,8 @@ def draw_singular(layers: Sequence[np.ndarray]) -> Picture:
 
 def draw_heads(found: Heads) -> Picture:
     """Confidence of each head with what it does, and the other columns that were measured."""
-    picture = Picture(1, 1 + len(found.extra), width=4)
+    across = min(3, 1 + len(found.extra))
+    picture = Picture(-(-(1 + len(found.extra)) // across), across, width=4)
     marks = [["P" * ("position" in f) + "R" * ("rare" in f) for f in layer] for layer in found.functions()]
     heat(picture, 0, found.confidence(), "confidence (P positional, R rare words)", marks=marks)
     for place, (name, layers) in enumerate(found.extra.items(), start=1):
