@@ -20,6 +20,8 @@ VERBS = {
     "convert": "turn one alignment format into another",
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",
+    "analyze": "say what attention and its heads do with a text",
+    "prune": "take closed heads out of a checkpoint",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
 """Verb -> the line that --help shows. The verb ``a-b`` lives in the module ``a_b``, which has ``add_arguments(parser)``
