@@ -39,7 +39,7 @@ def to_words(
 
 
 def normalized(soft: np.ndarray) -> np.ndarray:
-    """Rows that add up to one: ``[..., T, S]`` -> the same shape; what is below zero counts as zero, a row of zeros stays."""
+    """Rows that add up to one: ``[..., T, S]`` -> the same shape; below zero counts as zero, a row of zeros stays."""
     soft = np.maximum(soft, 0)
     total = soft.sum(axis=-1, keepdims=True)
     return np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)

@@ -15,6 +15,7 @@ VERBS = {
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
+    "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
 """Verb -> the line that --help shows. The verb ``a-b`` lives in the module ``a_b``, which has ``add_arguments(parser)``
