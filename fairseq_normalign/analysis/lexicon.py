@@ -1,6 +1,6 @@
 """IBM model 1: what co-occurrence alone says of which word translates which. numpy only.
 
-A lexicon that knows nothing of any layer is the judge that a layer cannot bribe: attention that stays on the diagonal, on
+A lexicon that knows nothing of any layer is a judge that no layer can bribe: attention that stays on the diagonal, on
 the end of a sentence or one word behind finds no support in it beyond chance.
 """
 

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..alignment.words import normalized, to_words
+from ..alignment.words import SETTINGS, normalized, to_words
 from ..analysis.decisions import PairDecisions, best_sources
 from ..attribution import Attention, LayerMethod, get_method
 from .corpus import Encoded, EncodedAligner
@@ -40,6 +40,13 @@ class Readers:
         self._attention = {name: method for name, method in self.methods.items() if isinstance(method, LayerMethod)}
         dictionary = direction.aligner.target.dictionary
         self._start, self._pad = dictionary.eos(), dictionary.pad()
+
+    def warm_up(self, direction: EncodedAligner, encoded: Sequence[Encoded | str]) -> None:
+        """Read one pair and forget the time it took: whatever comes first pays for what is made only once."""
+        first = next((pair for pair in encoded if not isinstance(pair, str)), None)
+        for _, batch in direction.batches([first] if first else []):
+            self.read(batch)
+        self.seconds.clear()
 
     def read(self, batch: Batch) -> list[dict[str, EveryLayer]]:
         """What each method says of every target of a batch. Rows of an ensemble are normalized, then averaged."""
@@ -122,7 +129,7 @@ def _decided(direction: EncodedAligner, batch: Batch, readers: Readers) -> Itera
         for name, every in found.items():
             pair.means[name] = [float(one.mean()) for one in every.layers]
             pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in every.heads]
-            for setting in readers.methods[name].settings:
+            for setting in sorted(readers.methods[name].settings, key=SETTINGS.index):
                 words = [to_words(one, target, source, setting) for one in every.layers]
                 pair.peaks[name, setting] = [float(normalized(soft).max(axis=1).mean()) for soft, _ in words]
                 pair.layers[name, setting] = [best_sources(*one, policy) for one in words]

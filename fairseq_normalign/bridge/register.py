@@ -57,10 +57,13 @@ class quiet_host:
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
         warnings.simplefilter("ignore")
+        self._logging = logging.root.level, logging.root.handlers[:]
         logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.ERROR)
 
     def __exit__(self, *error: object) -> None:
         self._warnings.__exit__(*error)  # type: ignore[arg-type]
+        logging.root.setLevel(self._logging[0])  # some of fairseq's modules set it to DEBUG for all the world
+        logging.root.handlers[:] = self._logging[1]
 
 
 def show_errors_in_one_line() -> None:

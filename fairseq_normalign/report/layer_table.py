@@ -55,8 +55,8 @@ def sentence_of(choice: Choice, criteria: Sequence[Criteria], option: str = "--"
     by = "agreement of the two directions" if choice.criterion == "agreement" else "support by a lexicon of the text"
     rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
     said = (
-        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, by {by} "
-        f"({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
+        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
+        f"by {by} ({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
         f"{choice.sentences} pairs choose it"
     )
     return "\n".join([said, *(f"unsure: {doubt}" for doubt in choice.doubts)])

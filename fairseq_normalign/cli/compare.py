@@ -1,0 +1,198 @@
+"""Score every decoder layer, head, method and setting against gold, in one table.
+
+All layers and heads of weights and norms, at the step where a word is the output (awo) and where it is the input (awi),
+come from one forced pass. Several checkpoints after --path are seeds of one set-up: mean and spread. Intervals are the
+middle 95% of AERs on resamplings of the sentences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ..alignment.decide import Link
+from ..alignment.formats import FORMATS
+from ..alignment.gold import Gold, read_gold, read_links
+from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
+from ..analysis.comparison import Sampling, Seed, compare
+from ..errors import NormalignError
+from ..files import STDIO, check_writable, open_output
+from ..report.comparison import STYLES, draw_layers, render_comparison
+from ..version import __version__
+from .model_arguments import (
+    add_model_arguments,
+    add_null_arguments,
+    add_reverse_arguments,
+    add_text_arguments,
+    bitext_aligner,
+    method_list,
+    positive,
+    prepare_torch,
+)
+
+if TYPE_CHECKING:
+    from ..analysis.decisions import PairDecisions
+    from ..bridge.bitext import Pair
+    from ..bridge.corpus import Direction, Encoded
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_model_arguments(parser, several=True)
+    add_text_arguments(parser)
+    add_reverse_arguments(parser, several=True)
+    group = parser.add_argument_group("comparing")
+    group.add_argument("--gold", required=True, metavar="FILE", help="gold alignments")
+    group.add_argument("--gold-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    group.add_argument("--gold-base", type=int, choices=(0, 1), help="what the gold counts the first word as")
+    group.add_argument("--reverse-gold", action=argparse.BooleanOptionalAction, help="its links have the target first")
+    group.add_argument("--methods", default="weights,norms", help="separated by commas, or 'all' (weights,norms)")
+    group.add_argument(
+        "--add",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="another aligner's links as a row; may be repeated",
+    )
+    group.add_argument(
+        "--symmetrize",
+        default="grow-diag",
+        metavar="WAYS",
+        help=f"with --reverse-path, separated by commas: {', '.join(SYMMETRIZATIONS)} (grow-diag)",
+    )
+    group.add_argument("--limit", type=positive, metavar="N", help="the first N sentences only")
+    group.add_argument("--bootstrap", type=positive, default=1000, metavar="N", help="resamplings (1000)")
+    group.add_argument("--seed", type=int, default=12345, help="seed of the resamplings (12345)")
+    add_null_arguments(group)
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
+    writing.add_argument("--digits", type=int, default=1, help="decimals of percentages (1)")
+    writing.add_argument("--figure", metavar="FILE", help="draw the AER of every layer (.png, .svg, .pdf)")
+    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
+    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+
+
+def run(args: argparse.Namespace) -> None:
+    prepare_torch(args)
+    ways, added = _check(args)
+    methods = method_list(args.methods)
+    pairs, golds = _read(args)
+    others = {name: _links(args, file, len(golds)) for name, file in added.items()}
+    seeds = [
+        _seed(args, path, reverse, pairs, golds, methods)
+        for path, reverse in zip(args.path, args.reverse_path or [None] * len(args.path), strict=True)
+    ]
+    sampling = Sampling(args.bootstrap, args.seed)
+    found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
+    found = replace(found, signature=_signature(args, len(golds)))
+    if args.figure:
+        draw_layers(found.layers, args.figure)
+    with open_output(args.output) as handle:
+        handle.write(render_comparison(found, args.style, args.digits))
+
+
+def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
+    """-> the ways to symmetrize, and the other aligners' files by name."""
+    if args.reverse_path and len(args.reverse_path) != len(args.path):
+        raise NormalignError(
+            f"--path has {len(args.path)} checkpoints, --reverse-path {len(args.reverse_path)}: each needs its partner"
+        )
+    ways = [way for way in args.symmetrize.split(",") if way]
+    for way in ways:
+        if way not in SYMMETRIZATIONS:
+            raise NormalignError(f"unknown symmetrization '{way}'; choose some of {', '.join(SYMMETRIZATIONS)}")
+    added = {}
+    for given in args.add:
+        name, sign, file = given.partition("=")
+        if not (name and sign and file):
+            raise NormalignError(f"--add {given}: write it as NAME=FILE")
+        added[name] = file
+    for path in (args.figure, args.output):
+        if path and path != STDIO:
+            check_writable(path)
+    return ways, added
+
+
+def _texts(args: argparse.Namespace) -> dict[str, Any]:
+    """Files whose words are those that links count; they help to tell the base of an alignment file."""
+    split_here = args.tokenizer is None and (args.bpe_codes or args.sentencepiece_model)
+    usable = split_here and STDIO not in (args.source, args.target)
+    return {"source": args.source, "target": args.target} if usable else {}
+
+
+def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
+    from ..bridge.bitext import Bitext
+
+    golds = read_gold(
+        args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold, **_texts(args)
+    )
+    bitext = Bitext(args.source, args.target)
+    bitext.count()
+    pairs = list(bitext.pairs())
+    if len(golds) != len(pairs):
+        raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
+    return pairs[: args.limit], golds[: args.limit]
+
+
+def _links(args: argparse.Namespace, file: str, sentences: int) -> Sequence[Sequence[Link]]:
+    links = read_links(file, **_texts(args))
+    if args.limit is None and len(links) != sentences:
+        raise NormalignError(f"{file}: {len(links)} sentences, the gold has {sentences}")
+    return links[:sentences]
+
+
+def _seed(
+    args: argparse.Namespace,
+    path: str,
+    reverse: str | None,
+    pairs: Sequence[Pair],
+    golds: Sequence[Gold],
+    methods: Sequence[str],
+) -> Seed:
+    aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
+    forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods)
+    _check_gold(args, golds, forward)
+    if aligner.backward is None:
+        return Seed(forward, speed=speed)
+    turned = aligner.backward.encode([(target, source) for source, target in pairs])
+    return Seed(forward, _decide(args, aligner.backward, turned, methods)[0], speed)
+
+
+def _decide(
+    args: argparse.Namespace, direction: Direction, encoded: Sequence[Encoded | str], methods: Sequence[str]
+) -> tuple[list[PairDecisions | None], dict[str, float]]:
+    """-> the decisions on every pair, and pairs a second by method."""
+    from tqdm import tqdm
+
+    from ..bridge.every_layer import Readers, decide_everything
+
+    readers = Readers(direction, methods)
+    readers.warm_up(direction, encoded)
+    shown = args.progress or sys.stderr.isatty()
+    with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
+        decisions = decide_everything(direction, encoded, readers, done=bar.update)
+    aligned = sum(pair is not None for pair in decisions)
+    if not aligned:
+        raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
+    return decisions, {name: aligned / seconds for name, seconds in readers.seconds.items()}
+
+
+def _check_gold(args: argparse.Namespace, golds: Sequence[Gold], decisions: Sequence[PairDecisions | None]) -> None:
+    """Gold of other words than the text's would be scored without a sign."""
+    for number, (gold, pair) in enumerate(zip(golds, decisions, strict=True), start=1):
+        if pair is None:
+            continue
+        for source, target in sorted(gold.possible):
+            if source >= len(pair.source) or target >= len(pair.target):
+                raise NormalignError(
+                    f"{args.gold}: sentence {number} links word {source + 1} to word {target + 1}, but the pair has "
+                    f"{len(pair.source)} and {len(pair.target)} words; is the text tokenized as the gold's?"
+                )
+
+
+def _signature(args: argparse.Namespace, sentences: int) -> str:
+    parts = [f"gold:{args.gold_format}", f"sentences:{sentences}", f"null:{args.null}", "merge:sum,mean"]
+    parts += [f"checkpoints:{len(args.path)}", f"bootstrap:{args.bootstrap},seed:{args.seed}"]
+    return "|".join([*parts, f"normalign:{__version__}"])
