@@ -145,13 +145,15 @@ others() { # the links of other aligners, from ADD="name=file name=file"
   for other in ${ADD:-}; do printf -- '--add %s\n' "$other"; done
 }
 
-draw() { # the page of the gold's sentences, and one picture
-  local first
-  first=$(checkpoints de-en | head -n 1)
+view() { # ARGUMENTS...: what normalign view makes of the gold's sentences and the first de-en model
   # shellcheck disable=SC2046
-  logged "$WORK/9_view.log" normalign view --path "$first" --data "$BINARY" --source "$TOKENIZED/gold.de" \
-    --target "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" --method weights,norms \
-    --sentences "${PICTURE:-1}" -o "$RESULTS/alignment.png" --html "$RESULTS/alignments.html" $(cpu_option)
+  normalign view --path "$(checkpoints de-en | head -n 1)" --data "$BINARY" --source "$TOKENIZED/gold.de" \
+    --target "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" --method weights,norms $(cpu_option) "$@"
+}
+
+draw() { # one picture, and the page of all sentences
+  logged "$WORK/9_picture.log" view --sentences "${PICTURE:-1}" -o "$RESULTS/alignment.png"
+  logged "$WORK/9_page.log" view --html "$RESULTS/alignments.html"
 }
 
 compare_step() {

@@ -2,8 +2,10 @@
 # shellcheck shell=bash
 COMMON=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
-# shellcheck source=../setup.sh
-. "$COMMON/../setup.sh" ${EXTRAS:-plots}
+if [ "${SETUP:-}" != none ]; then # SETUP=none: the programs on PATH are used as they are
+  # shellcheck source=../setup.sh disable=SC2086
+  . "$COMMON/../setup.sh" ${EXTRAS:-plots}
+fi
 set -euo pipefail
 unset LANGUAGE
 export LC_ALL=C.UTF-8 PYTHONIOENCODING=utf-8 PYTHONUTF8=1
