@@ -1,44 +1,47 @@
-"""``python -m recipe_steps STEP ...``: a user's mistake, a full disk or a lost connection is one line and exit code 2."""
+"""``python -m recipe_steps STEP ...``: mistakes, a full disk, a lost connection are one line and exit code 2."""
 
 from __future__ import annotations
 
 import argparse
 import errno
+import importlib
 import sys
+from collections.abc import Sequence
 
 from fairseq_normalign.errors import NormalignError
 
-from . import check_tokens, clean, download, expand, gather, hypotheses, sentencepieces, tokenize
-
 STEPS = {
-    "download": download,
-    "gather": gather,
-    "tokenize": tokenize,
-    "check-tokens": check_tokens,
-    "clean": clean,
-    "sentencepiece": sentencepieces,
-    "expand": expand,
-    "hypotheses": hypotheses,
+    "download": "fetch the files of a list",
+    "gather": "raw text and gold out of archives or a local corpus",
+    "tokenize": "Moses tokens",
+    "check-tokens": "how the tokenizer agrees with the gold",
+    "clean": "leave out pairs that are not worth training on",
+    "sentencepiece": "make or apply a SentencePiece model",
+    "expand": "links of words into links of pieces",
+    "hypotheses": "the translations of a fairseq-generate log",
+    "model-options": "the arguments that build a model like a checkpoint's",
 }
 
 
-def main() -> int:
+def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="recipe_steps", description=__doc__)
-    chosen = parser.add_subparsers(dest="step", required=True)
-    for name, module in STEPS.items():
-        module.add_arguments(chosen.add_parser(name, help=(module.__doc__ or "").splitlines()[0]))
-    args = parser.parse_args()
+    parser.add_argument("step", choices=STEPS, help="; ".join(f"{name}: {what}" for name, what in STEPS.items()))
+    parser.add_argument("arguments", nargs=argparse.REMAINDER)
+    given = parser.parse_args(arguments)
+    module = importlib.import_module(f".{given.step.replace('-', '_')}", __package__)
+    own = argparse.ArgumentParser(prog=f"recipe_steps {given.step}", description=module.__doc__)
+    module.add_arguments(own)
     try:
-        STEPS[args.step].run(args)
+        module.run(own.parse_args(given.arguments))
     except NormalignError as error:
-        return failed(args.step, str(error))
+        return failed(given.step, str(error))
     except KeyboardInterrupt:
-        failed(args.step, "interrupted; run the step again to go on")
+        failed(given.step, "interrupted; run the step again to go on")
         return 130
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            return failed(args.step, f"{error.filename or 'the output'}: the disk is full; free some space and run again")
-        return failed(args.step, f"{error.filename or ''}: {(error.strerror or str(error)).lower()}".lstrip(": "))
+            return failed(given.step, f"{error.filename or 'output'}: the disk is full; make room and run again")
+        return failed(given.step, f"{error.filename or ''}: {(error.strerror or str(error)).lower()}".lstrip(": "))
     return 0
 
 

@@ -34,6 +34,8 @@ def run(args: argparse.Namespace) -> None:
         sentences += 1
         words += len(given)
         kept += len(given) - sum(b - a for _, a, b, _, _ in changes)
-    print(f"{args.language}: {100 * kept / max(1, words):.2f}% of the gold's {words} words in {sentences} sentences stay")
+    print(
+        f"{args.language}: {100 * kept / max(1, words):.2f}% of the gold's {words} words in {sentences} sentences stay"
+    )
     for text, count in differences.most_common(args.examples):
         print(f"    {count} x {text}")

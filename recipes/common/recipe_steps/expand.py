@@ -46,8 +46,6 @@ def piece_groups(pieces: list[str], scheme: str) -> list[range]:
     return [range(*span) for span in segment(pieces, scheme).spans]
 
 
-def expand(
-    links: Iterable[tuple[int, int]], source: list[range], target: list[range]
-) -> Iterable[tuple[int, int]]:
+def expand(links: Iterable[tuple[int, int]], source: list[range], target: list[range]) -> Iterable[tuple[int, int]]:
     """Pairs of piece positions."""
     return ((s, t) for i, j in links for s in source[i] for t in target[j])

@@ -19,7 +19,7 @@ from pathlib import Path
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import decode_line, open_output
 
-from .gold import write_gold
+from .gold import first_line, write_gold
 
 LANGUAGES = ("de", "en")
 SEGMENT = re.compile(r"<seg[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
@@ -119,7 +119,7 @@ def text_lines(handle, name: Path | str) -> Iterator[str]:
             for number, raw in enumerate(handle, start=1):
                 yield decode_line(raw, name, number)
         except (lzma.LZMAError, EOFError, tarfile.TarError, OSError) as error:
-            raise NormalignError(f"{name}: cannot be unpacked ({error}); is it whole?") from None
+            raise NormalignError(f"{name}: cannot be unpacked ({first_line(error)}); is it whole?") from None
 
 
 def archive_splits(parts: list[str]) -> dict[str, list[tuple]]:
@@ -146,7 +146,9 @@ def member_lines(archive: Path, ending: str) -> Iterator[str]:
                     yield from segments(lines) if ending.endswith(".sgm") else lines
                     return
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise NormalignError(f"{archive}: cannot be unpacked ({error}); remove it and run 1_download.sh") from None
+        raise NormalignError(
+            f"{archive}: cannot be unpacked ({first_line(error)}); remove it and run 1_download.sh"
+        ) from None
     raise NormalignError(f"{archive}: holds no {ending}")
 
 

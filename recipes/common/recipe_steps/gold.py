@@ -65,7 +65,12 @@ def unpack(archive: Path, to: Path) -> None:
                 if content is not None:
                     (to / name).write_bytes(content.read())
     except (tarfile.TarError, EOFError) as error:
-        raise NormalignError(f"{archive}: cannot be unpacked ({error}); is it whole?") from None
+        raise NormalignError(f"{archive}: cannot be unpacked ({first_line(error)}); is it whole?") from None
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without the details that tarfile adds a line each."""
+    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def lines_of(path: Path) -> list[str]:
