@@ -1,4 +1,4 @@
-"""A tiny German-English corpus with gold, and a way to run the steps of a recipe with the programs of this environment."""
+"""A tiny German-English corpus with gold, and ways to run the steps of a recipe with this environment's programs."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_cleaning_keeps_pairs_parallel_and_test_sentences_out(run_python: Steps,
         ("das ist gut .", "this is good ."),
         ("Ein Test !", "a sentence"),
         ("ein Satz", "THE test"),
-        ("kurz", "a very long sentence that says a lot more"),
+        ("kurz", "a very long sentence that says much more"),
         ("wort " * 9, "word " * 9),
         ("ja", "yes"),
     ]

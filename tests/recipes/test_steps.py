@@ -14,8 +14,18 @@ import pytest
 from .conftest import RECIPES, Steps, environment, write_corpus
 
 TINY = {
-    **{"PRESET": "cpu", "MERGES": 60, "LAYERS": 2, "WIDTH": 16, "FEED_FORWARD": 32, "HEADS": 2, "BEAM": 2},
-    **{"MAX_UPDATE": 12, "SAVE_UPDATES": 4, "WARMUP": 4, "MAX_TOKENS": 400, "BATCH_TOKENS": 400},
+    "PRESET": "cpu",
+    "MERGES": 60,
+    "LAYERS": 2,
+    "WIDTH": 16,
+    "FEED_FORWARD": 32,
+    "HEADS": 2,
+    "BEAM": 2,
+    "MAX_UPDATE": 12,
+    "SAVE_UPDATES": 4,
+    "WARMUP": 4,
+    "MAX_TOKENS": 400,
+    "BATCH_TOKENS": 400,
 }
 STEPS = sorted(path.name for path in (RECIPES / "wmt16_de_en").glob("[1-9]_*.sh"))
 

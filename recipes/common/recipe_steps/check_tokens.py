@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> None:
     differences: collections.Counter[str] = collections.Counter()
     for line in read_lines(args.text):
         given, made = words_of(line), words_of(tokenizer(line))
-        changes = [change for change in difflib.SequenceMatcher(None, given, made, autojunk=False).get_opcodes()]
-        changes = [change for change in changes if change[0] != "equal"]
+        matched = difflib.SequenceMatcher(None, given, made, autojunk=False)
+        changes = [change for change in matched.get_opcodes() if change[0] != "equal"]
         differences.update(f"{' '.join(given[a:b])} | {' '.join(made[c:d])}" for _, a, b, c, d in changes)
         sentences += 1
         words += len(given)

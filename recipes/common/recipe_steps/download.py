@@ -144,7 +144,8 @@ def check_space(path: Path, needed: int) -> None:
     free = shutil.disk_usage(path.parent).free
     if needed + SPARE_BYTES > free:
         raise NormalignError(
-            f"{path}: {needed / 1e9:.1f} GB are to come, {free / 1e9:.1f} GB are free; make room, or set WORK= to a larger disk"
+            f"{path}: {needed / 1e9:.1f} GB are to come, {free / 1e9:.1f} GB are free; "
+            "make room, or set WORK= to a larger disk"
         )
 
 

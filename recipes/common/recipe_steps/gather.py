@@ -147,7 +147,7 @@ def member_lines(archive: Path, ending: str) -> Iterator[str]:
                     return
     except (tarfile.TarError, EOFError, OSError) as error:
         raise NormalignError(
-            f"{archive}: cannot be unpacked ({first_line(error)}); remove it and run 1_download.sh"
+            f"{archive}: cannot be unpacked ({first_line(error)}); remove and download it again"
         ) from None
     raise NormalignError(f"{archive}: holds no {ending}")
 

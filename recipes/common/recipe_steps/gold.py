@@ -50,7 +50,7 @@ def find_gold(places: Sequence[Path], unpacked: Path) -> tuple[Path, Path, Path]
                     return found  # type: ignore[return-value]
     looked = ", ".join(map(str, places)) or "no place"
     raise NormalignError(
-        f"no gold alignments in {looked}: ask for {ARCHIVE} with the form at {WHERE_FROM} and put it there, or set GOLD="
+        f"no gold alignments in {looked}: get {ARCHIVE} through the form at {WHERE_FROM} and put it there, or set GOLD="
     )
 
 
