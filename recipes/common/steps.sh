@@ -50,10 +50,20 @@ complete() { [ -e "$1/complete" ]; } # complete DIR
 
 user_dir() { normalign user-dir; }
 
+stop_jobs() { # PID...: subshells, each with the program that it waits for and that would outlive it
+  local job
+  for job in "$@"; do
+    pkill -TERM -P "$job" 2>/dev/null
+    kill "$job" 2>/dev/null
+  done
+  printf '\n%s: interrupted; run the step again to go on\n' "${0##*/}" >&2
+  exit 130
+}
+
 for_each() { # for_each AT_ONCE FUNCTION WORD...: FUNCTION WORD for every word, so many at a time; all must succeed
   local at_once=$1 function=$2 word failed=0 jobs=()
   shift 2
-  trap 'kill "${jobs[@]}" 2>/dev/null; exit 130' INT TERM
+  trap 'stop_jobs "${jobs[@]}"' INT TERM
   for word in "$@"; do
     "$function" "$word" &
     jobs+=($!)
