@@ -8,6 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from fairseq import metrics
 from fairseq.criterions import register_criterion
 from fairseq.criterions.label_smoothed_cross_entropy import (
@@ -55,10 +56,10 @@ class HeadGatesCriterion(LabelSmoothedCrossEntropyCriterion):
                 "the criterion for head gates needs some: --arch transformer_normalign --normalign-gates"
             )
         loss, size, log = super().forward(model, sample, reduce)
-        penalty = sum(module.penalty() for _, module in gates)
+        penalty = torch.stack([module.penalty() for _, module in gates]).sum()
         if model.training:
             loss = loss + self.weight * size * penalty
-        log.update(gates_batches=1, gates_penalty=float(penalty), loss=loss.data)
+        log.update(gates_batches=1, gates_penalty=float(penalty.detach()), loss=loss.data)
         open_heads: defaultdict[str, int] = defaultdict(int)
         for kind, module in gates:
             open_heads[kind] += int(module.is_open().sum())
