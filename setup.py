@@ -21,6 +21,7 @@ EXTRAS["dev"] = [
     "captum>=0.7",
     "hypothesis>=6.100",
     "mypy>=1.10",
+    "playwright>=1.40",
     "pytest>=8",
     "ruff>=0.6",
     "sacrebleu>=2.4",

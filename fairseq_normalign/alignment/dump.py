@@ -171,6 +171,19 @@ class Dump:
     def __iter__(self) -> Iterator[DumpedPair]:
         return (self[number] for number in range(len(self)))
 
+    def ids(self) -> list[tuple[int, int]]:
+        """(sentence id, rank) of every hypothesis, in the order of the dump, without reading arrays."""
+        found = []
+        with open(self.path / "index.jsonl", "rb") as index:
+            for number, raw in enumerate(index, start=1):
+                try:
+                    line = json.loads(raw)
+                    found.append((int(line["id"]), int(line["rank"])))
+                except (ValueError, KeyError, TypeError) as error:
+                    place = self.path / "index.jsonl"
+                    raise NormalignError.at(place, number, f"not a line of a dump ({error})") from None
+        return found
+
     def __getitem__(self, number: int) -> DumpedPair:
         if not 0 <= number < len(self):
             raise IndexError(number)

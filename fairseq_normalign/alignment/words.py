@@ -25,10 +25,10 @@ def rows_of(soft: np.ndarray, setting: str) -> np.ndarray:
 def to_words(
     soft: np.ndarray, target: Segmentation, source: Segmentation, setting: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Decoder steps ``[..., T + 1, S]`` -> words ``[..., target words, source words]`` and null ``[..., target words]``.
+    """Steps ``[..., T + 1, S]`` to words ``[..., target words, source words]`` and null ``[..., target words]``.
 
-    Pieces are merged as Li et al. 2019 do: sum over source pieces, mean over target pieces. Null is the largest value on
-    a source position that belongs to no word (end of sentence, language tags), averaged over the target pieces.
+    Pieces are merged as Li et al. 2019 do: sum over source pieces, mean over target pieces. Null is the largest value
+    on a source position that belongs to no word (end of sentence, language tags), averaged over the target pieces.
     """
     rows = rows_of(soft, setting)
     words = merge(rows, target.spans, source.spans)
@@ -39,6 +39,7 @@ def to_words(
 
 
 def normalized(soft: np.ndarray) -> np.ndarray:
-    """Rows that add up to one: ``[..., T, S]`` -> the same shape; a row of zeros stays as it is."""
+    """Rows that add up to one: ``[..., T, S]`` -> the same shape. Below zero counts as zero; a row of zeros stays."""
+    soft = np.maximum(soft, 0)
     total = soft.sum(axis=-1, keepdims=True)
     return np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)

@@ -91,6 +91,8 @@ class AttentionBlock:
     """[B, T, C]: what the residual connection carried past the attention."""
     output: Tensor
     """[B, T, C]: what the block returned."""
+    value_bias: Tensor | None = None
+    """[H * D]."""
     norm_before: Norm | None = None
     norm_after: Norm | None = None
 
@@ -107,10 +109,12 @@ class FeedForward:
     """[B, T, F]: what the second projection took."""
     out_weight: Tensor
     """[C, F]."""
-    out_bias: Tensor | None
-    """[C]."""
     residual: Tensor
     """[B, T, C]."""
+    in_bias: Tensor | None = None
+    """[F]."""
+    out_bias: Tensor | None = None
+    """[C]."""
     norm_before: Norm | None = None
     norm_after: Norm | None = None
 

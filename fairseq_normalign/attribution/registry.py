@@ -74,7 +74,7 @@ class ModelMethod(Method):
     """A method that looks at the whole model: it explains what a decoder step puts out, or how far inputs reach."""
 
     layerwise = False
-    settings = ("awo",)
+    settings: ClassVar[tuple[str, ...]] = ("awo",)
     default_setting = "awo"
     default_layer = "top"
 

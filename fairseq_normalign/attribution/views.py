@@ -16,6 +16,9 @@ class ModelView(Protocol):
     beyond its end is meaningless and harmless.
     """
 
+    steps: Tensor
+    """[N]: how many decoder steps each target has, its end of sentence included."""
+
     @property
     def source_embeddings(self) -> Tensor:
         """[N, S, E]: the embeddings of the source pieces as the encoder looks them up, without gradients."""

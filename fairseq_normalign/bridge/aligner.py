@@ -13,6 +13,7 @@ from ..alignment.decide import Link, argmax_links
 from ..alignment.words import to_words
 from .forced import Batch, soft_alignments
 from .options import AlignmentOptions
+from .self_check import check_parts
 from .vocabulary import Sentence, Vocabulary
 
 
@@ -97,6 +98,8 @@ class Aligner:
     def _soft(self, batch: Batch, layers: Sequence[int] | None, *, by_head: bool = False) -> list[np.ndarray]:
         head = None if self.options.head is None or by_head else self.options.head - 1
         dictionary = self.target.dictionary
+        if self.options.check:
+            check_parts(self.models, batch, start=dictionary.eos(), pad=dictionary.pad())
         return soft_alignments(
             self.models,
             batch,

@@ -77,7 +77,7 @@ class AligningGenerator:
         indexed_rows: bool = False,
         dump: DumpWriter | None = None,
     ) -> None:
-        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` that of the ``A-`` line.
+        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` of the ``A-`` line.
 
         ``indexed_rows``: fairseq-interactive prints pairs whatever the form; soft rows go there as (target, numbers).
         """

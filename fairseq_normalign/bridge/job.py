@@ -96,8 +96,8 @@ def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Win
             yield window
         elif window.number == first - 1 and files is not None and window.digest != files.journal.digest:
             raise NormalignError(
-                f"{bitext.source}, {bitext.target}: the first {window.first + len(window.pairs)} lines are not those of "
-                "the interrupted run; start over without --resume"
+                f"{bitext.source}, {bitext.target}: the first {window.first + len(window.pairs)} lines are not those "
+                "of the interrupted run; start over without --resume"
             )
 
 

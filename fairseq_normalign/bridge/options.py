@@ -34,6 +34,8 @@ class AlignmentOptions:
     """awi or awo; the default becomes the method's own."""
     null: str = "best"
     tags: str = TAGS
+    check: bool = False
+    """Verify on every batch that what is read adds up to what the model computed; costs a second pass."""
 
     def __post_init__(self) -> None:
         self._settle_method()

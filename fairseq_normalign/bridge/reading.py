@@ -212,7 +212,15 @@ def blocks_recorded(
     model: nn.Module, kind: str, layers: Sequence[int], take: Callable[[int, AttentionBlock], None]
 ) -> Iterator[None]:
     """While this lasts, ``take(index, block)`` is called for each of the layers as the model runs."""
-    modules = attention_layers(model, kind)
+    with layers_recorded(attention_layers(model, kind), kind, layers, take):
+        yield
+
+
+@contextlib.contextmanager
+def layers_recorded(
+    modules: Sequence[nn.Module], kind: str, layers: Sequence[int], take: Callable[[int, AttentionBlock], None]
+) -> Iterator[None]:
+    """The same for Transformer layers that are at hand, whatever model they belong to."""
     with contextlib.ExitStack() as stack:
         for index in sorted(set(layers)):
             stack.enter_context(_BlockHooks(modules[index], kind, index, take).attached())
@@ -228,7 +236,7 @@ class _BlockHooks:
         self.attention = getattr(layer, name)
         self.norm = getattr(layer, f"{name}_layer_norm")
         self.next_norm = layer.encoder_attn_layer_norm if kind == "decoder" else layer.final_layer_norm
-        self.pre_norm = bool(layer.normalize_before)
+        self.pre_norm = bool(getattr(layer, "normalize_before", False))  # the old BERT layers have no such choice
         self.seen: dict[str, Any] = {}
 
     @contextlib.contextmanager
@@ -273,6 +281,7 @@ class _BlockHooks:
             attention=seen["attention"],
             inputs=seen["inputs"].transpose(0, 1),
             value_weight=self.attention.v_proj.weight,
+            value_bias=self.attention.v_proj.bias,
             residual=seen["residual"].transpose(0, 1),
             output=output.transpose(0, 1),
             norm_before=seen.get("norm_before"),

@@ -56,6 +56,7 @@ class ForcedView:
         self.model = model
         self._input = _picked(encoder_input, torch.as_tensor(rows, device=sources.device), sources.size(0))
         self._previous = prev_output_tokens.to(sources.device)
+        self.steps = torch.tensor([len(target) + 1 for target in targets])
         self._outputs = _outputs(self._previous, targets, model.decoder.dictionary.eos())
 
     @functools.cached_property
@@ -195,6 +196,7 @@ def _feed_forward_hooks(layer: Any, found: list[FeedForward]) -> list[Any]:
             in_weight=layer.fc1.weight,
             inner=seen["inner"],
             out_weight=layer.fc2.weight,
+            in_bias=layer.fc1.bias,
             out_bias=layer.fc2.bias,
             residual=norm.inputs if layer.normalize_before else seen["inputs"],
             norm_before=norm if layer.normalize_before else None,

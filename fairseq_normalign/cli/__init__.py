@@ -18,6 +18,11 @@ VERBS = {
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
+    "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
+    "view": "show alignments in the terminal, as figures, or as an HTML page",
+    "report": "write tables, figures and a page of examples into one folder",
+    "analyze": "say what attention and its heads do with a text",
+    "prune": "take closed heads out of a checkpoint",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
 """Verb -> the line that --help shows. The verb ``a-b`` lives in the module ``a_b``, which has ``add_arguments(parser)``

@@ -50,13 +50,13 @@ def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = Fa
     group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
 
 
-def add_text_arguments(parser: argparse.ArgumentParser) -> None:
-    """The bitext and how its lines become pieces."""
+def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """The bitext and how its lines become pieces. ``required``: both its sides have to be given."""
     group = parser.add_argument_group("text")
     group.add_argument(
-        "--source", required=True, metavar="FILE", help="source sentences, one a line ('-': standard input)"
+        "--source", required=required, metavar="FILE", help="source sentences, one a line ('-': standard input)"
     )
-    group.add_argument("--target", required=True, metavar="FILE", help="target sentences ('-': standard input)")
+    group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
     group.add_argument(
         "--bpe-codes", nargs="+", default=[], metavar="FILE", help="subword-nmt codes: of both sides, or source target"
     )
@@ -85,6 +85,9 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         help="read a word where it is the decoder's output or its input (norms: awi)",
     )
     add_null_arguments(group)
+    group.add_argument(
+        "--check", action="store_true", help="verify that what is read adds up to what the layers return"
+    )
 
 
 def add_null_arguments(group: argparse._ArgumentGroup) -> None:
@@ -186,4 +189,5 @@ def alignment_options(args: argparse.Namespace, layer: int | str | None) -> Alig
         setting=args.setting or DEFAULT_SETTING,
         null=args.null,
         tags=args.tags or TAGS,
+        check=args.check,
     )

@@ -63,6 +63,9 @@ class TranslationNormalignConfig(TranslationConfig):
     normalign_tags: str = field(
         default=TAGS, metadata={"help": "pattern of language tags in front of a sentence, which are not words"}
     )
+    normalign_check: bool = field(
+        default=False, metadata={"help": "verify on every batch that what is read adds up to what the layers return"}
+    )
     normalign_dump: Optional[str] = field(
         default=None, metadata={"help": "write the soft alignments of all layers to this new directory"}
     )
@@ -91,6 +94,7 @@ class TranslationNormalignTask(TranslationTask):
             setting=str(self.cfg.normalign_setting),
             null=str(self.cfg.normalign_null),
             tags=self.cfg.normalign_tags,
+            check=self.cfg.normalign_check,
         )
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:

@@ -51,9 +51,13 @@ def test_round_trip_over_several_shards(tmp_path, monkeypatch):
 
 
 def test_an_error_leaves_nothing_behind(tmp_path):
-    with pytest.raises(RuntimeError), DumpWriter(tmp_path / "dump", method="norms") as writer:
-        add(writer, 1)
-        raise RuntimeError
+    def interrupted() -> None:
+        with DumpWriter(tmp_path / "dump", method="norms") as writer:
+            add(writer, 1)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        interrupted()
     assert list(tmp_path.iterdir()) == []
 
 

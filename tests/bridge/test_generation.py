@@ -276,6 +276,25 @@ def test_null_policy_and_settings_change_what_is_printed(binarized, plain_checkp
         links("--normalign-head", 3)
 
 
+def test_the_self_check_passes_and_sees_a_model_it_does_not_understand(binarized, plain_checkpoint, monkeypatch):
+    options = ("--score-reference", "--print-alignment", "hard", "--normalign-check")
+    checked = generate(binarized, plain_checkpoint, *options)
+    assert lines_of(checked, "A") == lines_of(generate(binarized, plain_checkpoint, *options[:-1]), "A")
+    for half in ("--fp16",):
+        generate(binarized, plain_checkpoint, *options, half)
+    from fairseq.modules import MultiheadAttention
+
+    forward = MultiheadAttention.forward
+
+    def scaled(self, *args, **kwargs):
+        output, weights = forward(self, *args, **kwargs)
+        return output * 1.01, weights
+
+    monkeypatch.setattr(MultiheadAttention, "forward", scaled)
+    with pytest.raises(NormalignError, match="self-check of TransformerModel: in decoder layer 1"):
+        generate(binarized, plain_checkpoint, *options)
+
+
 def test_nan_never_becomes_an_alignment(binarized, plain_checkpoint, tmp_path):
     state = torch.load(plain_checkpoint, weights_only=False)
     state["model"]["decoder.layers.0.encoder_attn.v_proj.weight"][0, 0] = float("nan")

@@ -1,0 +1,297 @@
+"""Say what attention and its heads do with a text.
+
+  dispersion   how much ||f(x)|| and ||x|| vary: mean, deviation, coefficient of variation, max, min
+  singular     singular values of f in each head; needs no text
+  categories   where attention goes, by alpha and by ||alpha f(x)||: special pieces, punctuation, others
+  relation     rank correlation of alpha and ||f(x)|| by category, with means of each head
+  frequency    rank of a piece's frequency against its alpha and ||f(x)||
+  mixing       how much a position takes from others: attention alone, with the residual connection, with LayerNorm
+  heads        of each head: confidence, relative position, rare words; --gold: AER; --relevance: LRP
+
+--path is a fairseq checkpoint of a Transformer that translates or of a masked language model (roberta, masked_lm), or a
+directory with a BERT or RoBERTa of the library transformers. The text streams: memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..alignment.formats import FORMATS
+from ..analysis.categories import CategoryShares
+from ..analysis.dispersion import Dispersion
+from ..analysis.findings import Analysis, Table
+from ..analysis.frequency import Frequency
+from ..analysis.heads import Heads
+from ..analysis.mixing import Mixing
+from ..analysis.observed import Inventory, categorize
+from ..analysis.relation import Relation
+from ..analysis.singular import singular_tables, singular_values
+from ..errors import NormalignError
+from ..files import STDIO, check_writable, open_output, read_lines, words_of
+from ..report.attention import STYLES, render_tables
+from ..version import __version__
+from .model_arguments import (
+    add_model_arguments,
+    add_text_arguments,
+    model_options,
+    positive,
+    prepare_torch,
+    text_options,
+)
+
+if TYPE_CHECKING:
+    from ..bridge.bitext import Pair
+    from ..bridge.observing import Observer
+
+WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
+KINDS = ("encoder", "decoder", "cross")
+RANKED = ("frequency", "mixing", "heads")
+"""What needs to know how often pieces occur."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=WHAT, metavar="WHAT", help="one of those above")
+    add_model_arguments(parser)
+    add_text_arguments(parser, required=False)
+    group = parser.add_argument_group("analyzing")
+    group.add_argument(
+        "--attention", choices=KINDS, help="whose: the encoder's, the decoder's own, or over the encoder (cross)"
+    )
+    group.add_argument("--limit", type=positive, metavar="N", help="the first N lines only")
+    group.add_argument(
+        "--category",
+        action="append",
+        default=[],
+        metavar="NAME=REGEX",
+        help="pieces that are a category of their own, for example 'comma & period=[.,]'; may be repeated",
+    )
+    group.add_argument(
+        "--counts",
+        metavar="FROM",
+        help="frequencies of pieces: 'dictionary', 'text', or a file of lines 'piece count' (the dictionary's)",
+    )
+    group.add_argument(
+        "--mask", type=float, default=0, metavar="SHARE", help="masked models: hide this share of the pieces"
+    )
+    group.add_argument("--points", type=positive, default=2000, metavar="N", help="pairs to sample for a figure (2000)")
+    group.add_argument("--seed", type=int, default=1, help="of samples and masks (1)")
+    heads = parser.add_argument_group("heads")
+    heads.add_argument("--gold", metavar="FILE", help="gold alignments: the AER of each head over the encoder")
+    heads.add_argument("--gold-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    heads.add_argument("--relevance", type=positive, metavar="N", help="LRP relevance on the first N pairs; slow")
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
+    writing.add_argument("--figure", metavar="FILE", help="draw it (.png, .svg, .pdf)")
+    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
+    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+
+
+def run(args: argparse.Namespace) -> None:
+    _check(args)
+    prepare_torch(args)
+    observer = _observer(args)
+    if args.what == "singular":
+        layers = [singular_values(one) for one in observer.projections()]
+        _write(args, singular_tables(layers), layers, [f"attention:{observer.kind}"])
+        return
+    analysis = _analysis(args, observer)
+    lines = _look(args, observer, analysis)
+    if isinstance(analysis, Heads):
+        _score_heads(args, observer, analysis)
+    _write(args, analysis.tables(), analysis, [f"attention:{observer.kind}", f"lines:{lines}"])
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.what != "singular" and args.source is None:
+        raise NormalignError(f"{args.what} needs a text: --source, and --target where the model translates")
+    if (args.gold or args.relevance) and args.what != "heads":
+        raise NormalignError(f"--gold and --relevance belong to 'heads', not to '{args.what}'")
+    if not 0 <= args.mask < 1:
+        raise NormalignError(f"--mask {args.mask}: a share from 0 to below 1")
+    for path in (args.figure, args.output):
+        if path and path != STDIO:
+            check_writable(path)
+    if args.figure:
+        from ..report.figures import figure_format
+
+        figure_format(args.figure)
+
+
+def _observer(args: argparse.Namespace) -> Observer:
+    from ..bridge.bert import BertObserver, is_bert
+    from ..bridge.masked import masked_observer, masked_state
+
+    options = model_options(args, args.path)
+    if is_bert(args.path):
+        masked: Any = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
+    else:
+        state = masked_state(args.path)
+        if state is None:
+            return _pair_observer(args)
+        masked = masked_observer(state, options, text_options(args), max_tokens=args.max_tokens)
+    if args.attention not in (None, "encoder"):
+        raise NormalignError(f"--attention {args.attention}: a masked language model has the encoder's only")
+    masked.hide(args.mask, args.seed)
+    return masked
+
+
+def _pair_observer(args: argparse.Namespace) -> Observer:
+    from ..bridge.directions import make_direction
+    from ..bridge.observing import PairObserver
+    from ..bridge.options import AlignmentOptions
+
+    if args.mask:
+        raise NormalignError("--mask is for masked language models; this model translates")
+    if args.what != "singular" and args.target is None:
+        raise NormalignError("this model translates: give its --target too")
+    direction = make_direction(
+        model_options(args, args.path), text_options(args), AlignmentOptions(), max_tokens=args.max_tokens
+    )
+    return PairObserver(direction, args.attention or "cross")
+
+
+def _analysis(args: argparse.Namespace, observer: Observer) -> Analysis:
+    of_queries = args.what == "mixing"
+    inventory = observer.queries if of_queries else observer.keys
+    ranks = _ranks(args, observer, inventory, of_queries) if args.what in RANKED else None
+    if args.what == "heads":
+        return Heads(observer.queries.special, observer.keys.special, ranks)
+    if args.what == "frequency":
+        assert ranks is not None
+        return Frequency(ranks, points=args.points, seed=args.seed)
+    if args.what == "dispersion":
+        return Dispersion()
+    categories = categorize(inventory, _defined(args.category))
+    make: dict[str, Callable[[], Analysis]] = {
+        "categories": lambda: CategoryShares(categories),
+        "relation": lambda: Relation(categories, points=args.points, seed=args.seed),
+        "mixing": lambda: Mixing(categories, ranks),
+    }
+    return make[args.what]()
+
+
+def _defined(given: Sequence[str]) -> dict[str, str]:
+    patterns = {}
+    for text in given:
+        name, sign, pattern = text.partition("=")
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise NormalignError(f"--category {text}: '{pattern}' is no regular expression ({error})") from None
+        if not (name and sign and pattern):
+            raise NormalignError(f"--category {text}: write it as NAME=REGEX")
+        patterns[name] = pattern
+    return patterns
+
+
+def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
+    """Of every piece, by the counts that were asked for."""
+    source = args.counts or ("text" if _says_nothing(inventory) else "dictionary")
+    if source == "dictionary":
+        if _says_nothing(inventory):
+            raise NormalignError("--counts dictionary: the dictionary has none; say 'text', or a file")
+        return inventory.ranks()
+    if source != "text":
+        return inventory.ranks(_counts_in(source, inventory))
+    if STDIO in (args.source, args.target):
+        raise NormalignError("counting the text needs to read it twice, which '-' does not allow; give --counts FILE")
+    counts = np.zeros(len(inventory.symbols), dtype=np.int64)
+    for window in _windows(args):
+        pieces = observer.pieces(window)[0 if of_queries else 1]
+        counts += np.bincount(pieces, minlength=len(counts))
+    return inventory.ranks(counts)
+
+
+def _says_nothing(inventory: Inventory) -> bool:
+    """Some dictionaries are written with the same count everywhere."""
+    if inventory.counts is None:
+        return True
+    text = [count for number, count in enumerate(inventory.counts.tolist()) if number not in inventory.special]
+    return len(set(text)) <= 2
+
+
+def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
+    number = {symbol: place for place, symbol in enumerate(inventory.symbols)}
+    counts = np.zeros(len(inventory.symbols))
+    for row, line in enumerate(read_lines(path), start=1):
+        words = words_of(line)
+        if len(words) < 2 or not words[-1].isdecimal():
+            raise NormalignError.at(path, row, f"'{line}' is not a piece and its count")
+        if words[0] in number:
+            counts[number[words[0]]] = int(words[-1])
+    return counts
+
+
+def _windows(args: argparse.Namespace) -> Iterator[list[Pair]]:
+    """The lines that are asked for, a window at a time; without a target that side is empty."""
+    from ..bridge.bitext import WINDOW, Bitext
+
+    if args.target is None:
+        pairs: Iterator[Pair] = ((line, "") for line in read_lines(args.source))
+    else:
+        bitext = Bitext(args.source, args.target)
+        bitext.count()
+        pairs = bitext.pairs()
+    pairs = itertools.islice(pairs, args.limit)
+    while window := list(itertools.islice(pairs, WINDOW)):
+        yield window
+
+
+def _look(args: argparse.Namespace, observer: Observer, analysis: Analysis) -> int:
+    """Send the text by; -> how many lines were looked at."""
+    from tqdm import tqdm
+
+    seen = 0
+    with tqdm(unit=" lines", disable=not (args.progress or sys.stderr.isatty()), dynamic_ncols=True) as bar:
+        for window in _windows(args):
+            for observed in observer.observed(window, mixing=analysis.needs_mixing):
+                analysis.add(observed)
+                seen += len(observed.keys)
+                bar.update(len(observed.keys))
+    for reason, count in observer.skipped.items():
+        print(f"normalign analyze: {count} lines left out ({reason})", file=sys.stderr)
+    if not seen:
+        raise NormalignError(f"{args.source}: none of its lines can be read: each is empty or too long for the model")
+    return seen
+
+
+def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> None:
+    """AER and relevance, where they were asked for."""
+    if not (args.gold or args.relevance):
+        return
+    from ..bridge.head_scores import error_of_heads, relevance_of_heads
+    from ..bridge.observing import PairObserver
+
+    if not isinstance(observer, PairObserver):
+        raise NormalignError("--gold and --relevance need a model that translates")
+    pairs = [pair for window in _windows(args) for pair in window]
+    if args.relevance:
+        heads.extra["relevance"] = relevance_of_heads(observer.direction, pairs[: args.relevance], observer.kind)
+    if args.gold:
+        if observer.kind != "cross":
+            raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
+        from ..alignment.gold import read_gold
+
+        golds = read_gold(args.gold, format=args.gold_format)
+        if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
+            raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
+        for (method, setting), layers in error_of_heads(observer.direction, pairs, golds[: len(pairs)]).items():
+            heads.extra[f"AER {method} {setting}"] = [100 * layer for layer in layers]
+
+
+def _write(args: argparse.Namespace, tables: Sequence[Table], found: Any, parts: Sequence[str]) -> None:
+    if args.figure:
+        from ..report import attention_figures
+
+        draw: Callable[[Any], attention_figures.Picture] = getattr(attention_figures, f"draw_{args.what}")
+        draw(found).save(args.figure)
+    signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
+    with open_output(args.output) as handle:
+        handle.write(render_tables(tables, args.style, signature))

@@ -1,0 +1,142 @@
+"""Show alignments: in the terminal, as figures, or as one HTML page.
+
+  normalign view DUMP --gold G --sentences 3            a grid in the terminal
+  normalign view weights-dump norms-dump -o fig.pdf     soft alignments side by side, one page a sentence
+  normalign view DUMP --gold G --html page.html         a page with every sentence, method, layer and head
+  normalign view --source S --target T --links A.align  any aligner's links
+  normalign view --path CKPT --source-text 'ein Haus' --target-text 'a house'
+
+The page is one file that needs no network: search, sort by AER, switch method, layer, head, AWO or AWI, words or
+pieces; press ? in it for its keys.
+
+Figures take letters from the fonts that are installed (DejaVu, Noto, Noto CJK, those of Windows and macOS), and say in
+one line which letters none of them has. Right-to-left words read from right to left; on both axes the first word of
+the sentence comes first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..alignment.words import SETTINGS
+from ..errors import NormalignError
+from ..files import check_writable
+from ..report.pairs import LEVELS, Choice, Pair
+from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_pair_arguments(parser)
+    what = parser.add_argument_group("what is shown")
+    what.add_argument("--method", metavar="M[,M]", help="methods side by side, by name (all there are)")
+    what.add_argument("--layer", metavar="N[,N]", help="decoder layers from 1, or 'all' (a third of the way up)")
+    what.add_argument("--head", type=int, metavar="N", help="this head alone, from 1")
+    what.add_argument("--setting", choices=SETTINGS, default="awi", help="where a word is output or input (awi)")
+    what.add_argument("--level", choices=LEVELS, default="word", help="(word)")
+    what.add_argument(
+        "--threshold", type=float, metavar="X", help="link every share of a row above X, 0 to 1 (default: argmax)"
+    )
+    how = parser.add_argument_group("how")
+    how.add_argument("-o", "--output", metavar="FIGURE", help="write figures: a name in .png, .svg or .pdf")
+    how.add_argument("--no-reference", action="store_true", help="no panel of the gold alone in figures")
+    how.add_argument("--html", metavar="PAGE", help="write the page")
+    how.add_argument("--title", default="Word alignments", help="title of the page")
+    how.add_argument(
+        "--colour", choices=("auto", "always", "never"), default="auto", help="colour in the terminal (auto)"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    _check(args)
+    wanted = wanted_sentences(args.sentences)
+    pairs = pairs_of(args, wanted)
+    if args.html is None and wanted is None:
+        pairs = _first_only(pairs)
+    first = next(pairs, None)
+    if first is None:
+        raise NormalignError("there is no sentence to show")
+    if not first.readings:
+        raise NormalignError("no alignment to show: give --links or --soft with the sentences")
+    choices = choices_for(args, {name: reading.shape for name, reading in first.readings.items()})
+    pairs = itertools.chain([first], pairs)
+    if args.html is not None:
+        _page(args, pairs, choices)
+    elif args.output is not None:
+        _figures(args, list(pairs), choices)
+    else:
+        _terminal(args, pairs, choices)
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.html is not None and args.output is not None:
+        raise NormalignError("give -o for figures or --html for the page, not both")
+    if args.threshold is not None and not 0 <= args.threshold <= 1:
+        raise NormalignError(f"--threshold is a share from 0 to 1, not {args.threshold}")
+    if args.head is not None and args.head < 1:
+        raise NormalignError(f"--head counts from 1, not {args.head}")
+    for path in (args.html, args.output):
+        if path is not None:
+            check_writable(path)
+    if args.output is not None:
+        from ..report.figures import figure_format
+
+        figure_format(args.output)
+
+
+def _first_only(pairs: Iterator[Pair]) -> Iterator[Pair]:
+    """Figures and grids are for sentences that were chosen; without a choice, the first."""
+    first = next(pairs, None)
+    if first is None:
+        return
+    if next(pairs, None) is not None:
+        print("normalign view: the first sentence only; --sentences 1,4-7 chooses", file=sys.stderr)
+    yield first
+
+
+def _page(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]) -> None:
+    from ..report.page import write_page
+
+    summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
+    print(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB", file=sys.stderr)
+
+
+def _figures(args: argparse.Namespace, pairs: list[Pair], choices: list[Choice]) -> None:
+    from ..report.figures import Style, figure_format, save_figure
+    from ..report.fonts import note_on_missing
+
+    style = Style(threshold=args.threshold, level=args.level, reference=not args.no_reference)
+    path = Path(args.output)
+    if figure_format(path) == "pdf" or len(pairs) == 1:
+        written = {path: pairs}
+    else:
+        written = {path.with_name(f"{path.stem}-{pair.id + 1}{path.suffix}"): [pair] for pair in pairs}
+    missing = "".join(save_figure(name, chosen, choices, style) for name, chosen in written.items())
+    if missing:
+        print(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}", file=sys.stderr)
+
+
+def _terminal(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]) -> None:
+    from ..report.terminal import Look, grid
+
+    terminal = sys.stdout.isatty()
+    colour = args.colour == "always" or (args.colour == "auto" and terminal and "NO_COLOR" not in os.environ)
+    look = Look(colour, _speaks_unicode(), shutil.get_terminal_size().columns if terminal else 10_000)
+    for number, (pair, choice) in enumerate((pair, choice) for pair in pairs for choice in choices):
+        if number:
+            print()
+        for line in grid(pair, choice, look, threshold=args.threshold, level=args.level):
+            print(line)
+
+
+def _speaks_unicode() -> bool:
+    try:
+        "■✗○·░▒▓█…".encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,191 @@
+"""Analyses of attention as pictures, without any global state of matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..analysis.categories import CategoryShares
+from ..analysis.dispersion import Dispersion
+from ..analysis.frequency import BANDS, Frequency
+from ..analysis.heads import Heads
+from ..analysis.mixing import Mixing
+from ..analysis.relation import Relation
+from ..errors import MissingExtra
+from ..files import open_binary_output
+from .figures import figure_format
+
+COLOURS = ("#c2401c", "#4a6ea5", "#1f8a4c", "#80620a", "#7a4a9a", "#24221e", "#b0567e", "#5a5a5a")
+
+
+class Picture:
+    """Panels in rows and columns."""
+
+    def __init__(self, rows: int, across: int, *, width: float = 3.6, height: float = 2.9) -> None:
+        try:
+            from matplotlib.figure import Figure
+        except ImportError:
+            raise MissingExtra("matplotlib", "plots", "a figure") from None
+        self.figure = Figure(figsize=(width * across, height * rows), layout="constrained")
+        self.panels: list[Any] = list(self.figure.subplots(rows, across, squeeze=False).ravel())
+
+    def save(self, path: str | Path, dpi: int = 150) -> None:
+        """Write .png, .svg or .pdf."""
+        format = figure_format(path)
+        for panel in self.panels:
+            if not panel.has_data():
+                panel.set_visible(False)
+        with open_binary_output(path) as out:
+            self.figure.savefig(out, format=format, dpi=dpi)
+
+
+def draw_dispersion(found: Dispersion) -> Picture:
+    """The coefficient of variation of ||f(x)|| in each head, and of ||x|| in each layer."""
+    picture = Picture(1, 2)
+    heat(picture, 0, [moments.variation for moments in found.transformed], "CV of ||f(x)||")
+    layers = np.arange(1, len(found.inputs) + 1)
+    panel = picture.panels[1]
+    means = [float(moments.variation.mean()) for moments in found.transformed]
+    panel.plot(layers, means, marker="o", color=COLOURS[0], label="||f(x)||, mean of heads")
+    panel.plot(layers, [m.variation[0] for m in found.inputs], marker="s", color=COLOURS[1], label="||x||")
+    _by_layer(panel, layers, "coefficient of variation")
+    return picture
+
+
+def draw_categories(found: CategoryShares) -> Picture:
+    """Figure 3: alpha and ||alpha f(x)|| by category and layer."""
+    picture = Picture(1, 2)
+    layers = np.arange(1, len(found.weights) + 1)
+    for panel, table, title in zip(picture.panels, (found.weights, found.norms), ("α", "||α f(x)||"), strict=True):
+        for place, name in enumerate(found.categories.names):
+            if found.weights[:, place].any():
+                panel.plot(layers, table[:, place], marker="o", label=_text(name), color=COLOURS[place % len(COLOURS)])
+        _by_layer(panel, layers, title)
+    return picture
+
+
+def draw_relation(found: Relation) -> Picture:
+    """Figures 4, 5, 10-12: heatmaps of alpha and ||f(x)|| for each category, and sampled pairs."""
+    present = [place for place, one in enumerate(found.correlations) if one.count]
+    picture = Picture(len(present), 3, height=2.5)
+    highest = max(float(layer.max()) for place in present for layer in found.heatmaps(place)[1])
+    for row, place in enumerate(present):
+        name = _text(found.categories.names[place])
+        weights, lengths = found.heatmaps(place)
+        heat(picture, 3 * row, weights, f"{name}: α")
+        heat(picture, 3 * row + 1, lengths, f"{name}: ||f(x)||", largest=highest)
+        panel = picture.panels[3 * row + 2]
+        points = found.samples[place].rows
+        panel.scatter(points[:, 0], points[:, 1], s=3, alpha=0.3, linewidths=0, color=COLOURS[place % len(COLOURS)])
+        panel.set_xlabel("α")
+        panel.set_ylabel("||f(x)||")
+        panel.set_title(f"ρ = {found.correlations[place].spearman():.2f}", fontsize=9)
+    return picture
+
+
+def draw_frequency(found: Frequency) -> Picture:
+    """Figure 6: rank of frequency against alpha and ||f(x)||, each point an occurrence; the line is the mean."""
+    picture = Picture(1, 2)
+    names = ("α", "||f(x)||")
+    rho = found.tables()[0].rows[0][2:]
+    for place, (panel, name) in enumerate(zip(picture.panels, names, strict=True)):
+        points = found.points.rows
+        panel.scatter(points[:, 0], points[:, place + 1], s=4, alpha=0.3, linewidths=0, color=COLOURS[1])
+        seen = found.bands[place].count > 0
+        middles = 1.5 * 2.0 ** np.arange(BANDS)
+        panel.plot(middles[seen], found.bands[place].mean[seen], color=COLOURS[0], marker="o", markersize=3)
+        panel.set_xscale("log")
+        panel.set_xlabel("rank of frequency")
+        panel.set_ylabel(name)
+        panel.set_title(f"{name}: ρ = {rho[place]:.2f}", fontsize=9)
+    return picture
+
+
+def draw_mixing(found: Mixing) -> Picture:
+    """The mixing ratio by layer: of each variant, and of each category with the whole block."""
+    picture = Picture(1, 2)
+    for place, (variant, moments) in enumerate(found.layers.items()):
+        layers = np.arange(1, len(moments) + 1)
+        means = [float(one.mean[0]) for one in moments]
+        picture.panels[0].plot(layers, means, marker="o", label=variant, color=COLOURS[place])
+        if place + 1 == len(found.layers):
+            for number, name in enumerate(found.categories.names):
+                if any(one.count[number + 1] for one in moments):
+                    values = [float(one.mean[number + 1]) for one in moments]
+                    colour = COLOURS[number % len(COLOURS)]
+                    picture.panels[1].plot(layers, values, marker="o", label=_text(name), color=colour)
+            _by_layer(picture.panels[1], layers, f"mixing ratio, {variant}")
+    _by_layer(picture.panels[0], layers, "mixing ratio")
+    return picture
+
+
+def draw_singular(layers: Sequence[np.ndarray]) -> Picture:
+    """Figure 9: the singular values of f, a curve a head, a panel a layer."""
+    across = min(4, len(layers))
+    picture = Picture(-(-len(layers) // across), across, width=3, height=2.5)
+    for number, (panel, heads) in enumerate(zip(picture.panels, layers, strict=False)):
+        for head, values in enumerate(heads):
+            colour = COLOURS[head % len(COLOURS)]
+            panel.plot(
+                np.arange(1, len(values) + 1), values, color=colour, linewidth=1, label=f"{number + 1}-{head + 1}"
+            )
+        panel.set_title(f"layer {number + 1}", fontsize=9)
+        panel.set_ylim(bottom=0)
+        if len(heads) <= 8:
+            panel.legend(fontsize=7, frameon=False)
+    return picture
+
+
+def draw_heads(found: Heads) -> Picture:
+    """Confidence of each head with what it does, and the other columns that were measured."""
+    across = min(3, 1 + len(found.extra))
+    picture = Picture(-(-(1 + len(found.extra)) // across), across, width=4)
+    marks = [["P" * ("position" in f) + "R" * ("rare" in f) for f in layer] for layer in found.functions()]
+    heat(picture, 0, found.confidence(), "confidence (P positional, R rare words)", marks=marks)
+    for place, (name, layers) in enumerate(found.extra.items(), start=1):
+        heat(picture, place, layers, name)
+    return picture
+
+
+def heat(
+    picture: Picture,
+    place: int,
+    layers: Sequence[np.ndarray],
+    title: str,
+    *,
+    largest: float | None = None,
+    marks: Sequence[Sequence[str]] = (),
+) -> None:
+    """One cell a head: layers up, heads across; layers may differ in how many they have."""
+    panel = picture.panels[place]
+    table = np.full((len(layers), max((len(layer) for layer in layers), default=0)), np.nan)
+    for number, layer in enumerate(layers):
+        table[number, : len(layer)] = layer
+    shown = panel.imshow(table, origin="lower", cmap="Blues", vmin=min(0.0, float(np.nanmin(table))), vmax=largest)
+    for number, layer_marks in enumerate(marks):
+        for head, mark in enumerate(layer_marks):
+            panel.text(head, number, mark, ha="center", va="center", fontsize=8, color=COLOURS[0])
+    panel.set_xticks(range(table.shape[1]), [str(head + 1) for head in range(table.shape[1])])
+    panel.set_yticks(range(len(layers)), [str(layer + 1) for layer in range(len(layers))])
+    panel.set_xlabel("head")
+    panel.set_ylabel("layer")
+    panel.set_title(title, fontsize=9)
+    panel.tick_params(length=0)
+    picture.figure.colorbar(shown, ax=panel, shrink=0.8)
+
+
+def _by_layer(panel: Any, layers: np.ndarray, title: str) -> None:
+    panel.set_xticks(layers)
+    panel.set_xlabel("layer")
+    panel.set_title(title, fontsize=9)
+    panel.set_ylim(bottom=0)
+    if panel.get_legend_handles_labels()[0]:
+        panel.legend(fontsize=7, frameon=False)
+
+
+def _text(name: str) -> str:
+    """A dollar sign is a dollar sign, not mathematics."""
+    return name.replace("$", r"\$")

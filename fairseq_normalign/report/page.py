@@ -1,0 +1,184 @@
+"""The HTML page: one file without a network, everything inside, drawn on demand."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from ..alignment.pieces import Segmentation
+from ..alignment.words import SETTINGS
+from ..errors import NormalignError
+from ..files import check_writable, open_output
+from .counts import argmax_counts
+from .encode import LEVELS, SIGNED_LEVELS, keep_argmax, pack, quantize
+from .pairs import Choice, Pair, Reading, ReadingShape, Side
+
+_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class PageSummary:
+    """What was written."""
+
+    sentences: int
+    bytes: int
+
+
+def write_page(
+    path: str | Path,
+    pairs: Iterable[Pair],
+    *,
+    title: str = "Word alignments",
+    start: Choice | None = None,
+    notes: str = "",
+) -> PageSummary:
+    """Write the page of some pairs, all read by the same methods; memory does not grow with their soft alignments.
+
+    ``start`` is what the page shows first; ``notes`` a line under the title.
+    """
+    if str(path) != "-":
+        check_writable(path)
+    template = asset("page.html")
+    head, body, tail = _split(template, "<!-- blobs -->", "<!-- data -->")
+    script, style = asset("page.js"), asset("page.css")
+    fill = {"CSP": _policy(script, style), "STYLE": style, "SCRIPT": script}
+    with open_output(path) as out:
+        out.write(_filled(head, fill))
+        data = _write_blobs(out, pairs)
+        data |= {"title": title, "notes": notes, "start": None if start is None else asdict(start)}
+        out.write(_filled(body, fill))
+        out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
+        out.write(_filled(tail, fill))
+    size = Path(path).stat().st_size if str(path) != "-" else 0
+    return PageSummary(len(data["sentences"]), size)
+
+
+def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
+    """Write the numbers of every pair; return what the page has to know of them all."""
+    shapes: dict[str, ReadingShape] = {}
+    sentences: list[dict[str, Any]] = []
+    counts: list[np.ndarray] = []
+    for pair in pairs:
+        found = {name: reading.shape for name, reading in pair.readings.items()}
+        if sentences and found != shapes:
+            raise NormalignError(f"sentence {pair.id + 1} has other methods, layers or heads than those before it")
+        shapes = found
+        arrays, scales, zeros = _levels(pair)
+        out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
+        sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
+        counts.append(argmax_counts(pair))
+    if not sentences:
+        raise NormalignError("there is no sentence to show")
+    return {
+        "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
+        "levels": LEVELS,
+        "gold": any("g" in sentence for sentence in sentences),
+        "sentences": sentences,
+        "counts": base64.b64encode(np.stack(counts).astype("<u2").tobytes()).decode("ascii"),
+    }
+
+
+def _levels(pair: Pair) -> tuple[list[np.ndarray], list[float], list[int]]:
+    """The quantized arrays of a pair (layers, then heads, of each method), and scale and zero of each matrix."""
+    arrays: list[np.ndarray] = []
+    scales: list[float] = []
+    zeros: list[int] = []
+    for reading in pair.readings.values():
+        for soft in (reading.steps, reading.words, reading.heads):
+            if soft is None:
+                continue
+            levels, scale = quantize(soft)
+            _keep_words(pair, reading, levels, soft)
+            zero = SIGNED_LEVELS if (levels < 0).any() else 0
+            arrays.append(levels + zero)
+            zeros += [zero] * scale.size
+            scales += [float(f"{value:.7g}") for value in np.ravel(scale)]
+    return arrays, scales, zeros
+
+
+def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarray) -> None:
+    if reading.words is not None:
+        words = [tuple((n, n + 1) for n in range(size)) for size in soft.shape[-2:]]
+        keep_argmax(levels, soft, words[0], words[1], "")
+        return
+    spans = pair.target.by_word.spans, pair.source.by_word.spans
+    for _ in range(_ROUNDS):  # each step serves two settings: what is mended for one can disturb the other
+        mended = [keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]
+        if not any(mended):
+            return
+
+
+def _sentence(pair: Pair) -> dict[str, Any]:
+    fields: dict[str, Any] = {"id": pair.id, "s": _side(pair.source), "t": _side(pair.target)}
+    if pair.gold is not None:
+        fields["g"] = {
+            "s": sorted(map(list, pair.gold.sure)),
+            "p": sorted(map(list, pair.gold.possible - pair.gold.sure)),
+        }
+    links = {name: sorted(map(list, r.links)) for name, r in pair.readings.items() if r.links is not None}
+    if links:
+        fields["k"] = links
+    if pair.notes:
+        fields["n"] = list(pair.notes)
+    return fields
+
+
+def _side(side: Side) -> dict[str, Any]:
+    if side.pieces == side.words:
+        return {"w": list(side.words)}
+    return {"w": list(side.words), "p": list(side.pieces), "o": _owners(side.by_word, len(side.pieces))}
+
+
+def _owners(words: Segmentation, length: int) -> list[int]:
+    """Which word every piece belongs to; -1: none."""
+    owners = [-1] * length
+    for word, (start, stop) in enumerate(words.spans):
+        owners[start:stop] = [word] * (stop - start)
+    return owners
+
+
+def _inert(data: Any) -> str:
+    """JSON that cannot end the element it stands in: text from a corpus is data, never markup."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    for letter in "<>&\u2028\u2029":
+        text = text.replace(letter, f"\\u{ord(letter):04x}")
+    return text
+
+
+def _policy(script: str, style: str) -> str:
+    """Only our own script and style may run, known by their digests; nothing may be loaded or sent."""
+
+    def digest(text: str) -> str:
+        return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
+
+    return (
+        f"default-src 'none'; script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _split(template: str, *marks: str) -> list[str]:
+    parts, rest = [], template
+    for mark in marks:
+        part, rest = rest.split(mark)
+        parts.append(part)
+    return [*parts, rest]
+
+
+def _filled(text: str, fill: Mapping[str, str]) -> str:
+    for name, value in fill.items():
+        text = text.replace("{{" + name + "}}", value)
+    return text
+
+
+def asset(name: str) -> str:
+    """The text of a file that comes with the package."""
+    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")

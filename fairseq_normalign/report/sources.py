@@ -1,0 +1,214 @@
+"""Pairs to draw from dumps of soft alignments, and from files of sentences, links and soft alignments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import zip_longest
+from pathlib import Path
+
+import numpy as np
+
+from ..alignment.dump import Dump, DumpedPair
+from ..alignment.formats import Lengths, OptionNames, in_step, open_alignment
+from ..alignment.gold import Gold
+from ..errors import NormalignError
+from ..files import display_name, read_lines, words_of
+from .pairs import Pair, Reading, Side
+
+GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
+LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
+
+Marked = list[tuple[int, int, bool]]
+
+
+def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
+    """``NAME=PATH`` or a bare path, whose name is None."""
+    found: list[tuple[str | None, Path]] = []
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        bare = not equals or not name or not path or Path(argument).exists()
+        found.append((None, Path(argument)) if bare else (name, Path(path)))
+    return found
+
+
+def open_dumps(arguments: Sequence[str]) -> dict[str, Dump]:
+    """Dumps by the name of their method, or the name that was given."""
+    dumps: dict[str, Dump] = {}
+    for given, path in named_paths(arguments):
+        dump = Dump(path)
+        name = given or str(dump.meta.get("method", path.name))
+        if name in dumps:
+            name = f"{name} ({path.name})"
+        if name in dumps:
+            raise NormalignError(f"two dumps are called '{name}'; give each a name: NAME={path}")
+        dumps[name] = dump
+    return dumps
+
+
+def pairs_of_dumps(
+    dumps: Mapping[str, Dump], *, golds: Sequence[Gold] | None = None, wanted: Collection[int] | None = None
+) -> Iterator[Pair]:
+    """The best hypothesis of every sentence (``wanted``: 0-based ids) with what every dump says of it, by id."""
+    places = {
+        name: {sentence: at for at, (sentence, rank) in enumerate(dump.ids()) if rank == 0}
+        for name, dump in dumps.items()
+    }
+    shared = sorted(set.intersection(*(set(place) for place in places.values())))
+    if not shared:
+        raise NormalignError(f"no sentence is in all of {', '.join(str(dump.path) for dump in dumps.values())}")
+    _check_wanted(wanted, shared)
+    for number in shared:
+        if wanted is None or number in wanted:
+            read = {name: dump[places[name][number]] for name, dump in dumps.items()}
+            yield _pair_of_dumped(number, read, dumps, golds)
+
+
+def _pair_of_dumped(
+    number: int, read: Mapping[str, DumpedPair], dumps: Mapping[str, Dump], golds: Sequence[Gold] | None
+) -> Pair:
+    (first_name, first), *others = read.items()
+    for name, other in others:
+        if (other.source_pieces, other.target_pieces) != (first.source_pieces, first.target_pieces):
+            raise NormalignError(
+                f"sentence {number + 1} is not the same in {dumps[first_name].path} and {dumps[name].path}; "
+                "dump both with --score-reference, or from the same translations"
+            )
+    source, target = Side(first.source_pieces, first.source), Side(first.target_pieces, first.target)
+    readings = {name: Reading(steps=pair.layers, heads=pair.heads) for name, pair in read.items()}
+    return Pair(number, source, target, readings, gold_at(golds, number, source, target))
+
+
+def pairs_of_files(
+    source: str | Path,
+    target: str | Path,
+    *,
+    soft: Mapping[str, Sequence[np.ndarray]] | None = None,
+    golds: Sequence[Gold] | None = None,
+    wanted: Collection[int] | None = None,
+) -> Iterator[Pair]:
+    """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
+    soft = soft or {}
+    count = 0
+    for number, (left, right) in enumerate(lines_in_step(source, target)):
+        count = number + 1
+        if wanted is None or number in wanted:
+            sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
+            readings = {name: _word_reading(name, arrays, number, *sides) for name, arrays in soft.items()}
+            yield Pair(number, *sides, readings, gold_at(golds, number, *sides))
+    _check_wanted(wanted, range(count))
+    for name, given in soft.items():
+        if len(given) != count:
+            raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
+
+
+def lines_in_step(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+    """The lines of both files; an error when one has more."""
+    for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
+        if left is None or right is None:
+            short, long = (source, target) if left is None else (target, source)
+            raise NormalignError(f"{display_name(short)} has {number} lines, {display_name(long)} has more")
+        yield left, right
+
+
+def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> Reading:
+    shape = len(target.words), len(source.words)
+    array = arrays[number] if number < len(arrays) else np.zeros((0, 0, 0))
+    if not array.size and not shape[0] * shape[1]:
+        array = np.zeros((next((len(known) for known in arrays if known.size), 1), *shape))
+    if array.shape[1:] != shape:
+        raise NormalignError(
+            f"{name}: the soft alignment of sentence {number + 1} is {' x '.join(map(str, array.shape[1:]))}; "
+            f"the sentence has {shape[0]} target and {shape[1]} source words"
+        )
+    return Reading(words=array)
+
+
+def with_links(pairs: Iterable[Pair], links: Mapping[str, Sequence[Marked]]) -> Iterator[Pair]:
+    """The same pairs, with the links of other aligners beside what they have; row N belongs to sentence id N."""
+    for pair in pairs:
+        readings = dict(pair.readings)
+        for name, rows in links.items():
+            if pair.id >= len(rows):
+                raise NormalignError(f"{name} has {len(rows)} sentences, none for sentence {pair.id + 1}")
+            found = tuple((s, t) for s, t, _ in rows[pair.id])
+            _check_range(name, pair.id, found, pair.source, pair.target)
+            readings[name] = Reading(links=found)
+        yield replace(pair, readings=readings)
+
+
+def read_marked(
+    path: str | Path,
+    *,
+    options: OptionNames,
+    format: str = "auto",
+    base: int | None = None,
+    reverse: bool | None = None,
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+) -> list[Marked]:
+    """The links (source, target, sure) of every sentence of an alignment file."""
+    with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
+        return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
+
+
+def golds_of(rows: Sequence[Marked]) -> list[Gold]:
+    """Gold links from marked links."""
+    return [
+        Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
+        for links in rows
+    ]
+
+
+def gold_at(golds: Sequence[Gold] | None, number: int, source: Side, target: Side) -> Gold | None:
+    """The gold of a sentence; an error when there is none for it, or when it links words that are not there."""
+    if golds is None:
+        return None
+    if number >= len(golds):
+        raise NormalignError(f"the gold file has {len(golds)} sentences, none for sentence {number + 1}")
+    _check_range("gold", number, golds[number].possible, source, target)
+    return golds[number]
+
+
+def _check_range(name: str, number: int, links: Collection[tuple[int, int]], source: Side, target: Side) -> None:
+    for s, t in links:
+        if s >= len(source.words) or t >= len(target.words):
+            raise NormalignError(
+                f"{name}: link {s}-{t} (from 0) of sentence {number + 1} is out of range: it has "
+                f"{len(source.words)} source and {len(target.words)} target words; another base or direction?"
+            )
+
+
+def _check_wanted(wanted: Collection[int] | None, known: Collection[int]) -> None:
+    missing = sorted(set(wanted or ()) - set(known))
+    if missing:
+        raise NormalignError(f"there is no sentence {missing[0] + 1}; there are {len(known)}")
+
+
+def read_soft(path: str | Path) -> list[np.ndarray]:
+    """Soft alignments between words, a line a sentence, each [layers, target, source].
+
+    A line is what ``normalign align --soft`` writes (rows separated by spaces, numbers by commas), or JSON: rows
+    ``[[0.9, 0.1], ...]``, or a list of such for several layers.
+    """
+    return [_soft_line(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
+
+
+def _soft_line(path: str | Path, number: int, line: str) -> np.ndarray:
+    try:
+        value = json.loads(line) if line.startswith("[") else [row.split(",") for row in words_of(line)]
+        array = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError):
+        array = np.full(1, np.nan)
+    if not array.size:
+        return np.zeros((1, 0, 0))
+    if array.ndim == 2:
+        array = array[None]
+    if array.ndim != 3 or not np.isfinite(array).all() or (array < 0).any():
+        raise NormalignError.at(
+            display_name(path),
+            number,
+            "not a soft alignment; allowed are rows of numbers from 0 on, as 0.9,0.1 0.2,0.8 or [[0.9, 0.1], ...]",
+        )
+    return array

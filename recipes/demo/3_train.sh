@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Trains both directions at the same time, one core each. An interrupted training goes on from its last epoch.
+. "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+train() { # SOURCE TARGET
+  local model=$MODELS/$1-$2
+  [ -e "$model/complete" ] && return
+  mkdir -p "$model"
+  # shellcheck disable=SC2046
+  logged "$WORK/3_train.$1-$2.log" fairseq-train "$BINARY" --source-lang "$1" --target-lang "$2" $(user_dir) \
+    --task "$TASK" --arch "$ARCH" --share-all-embeddings \
+    --encoder-layers "$LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
+    --encoder-attention-heads "$HEADS" \
+    --decoder-layers "$LAYERS" --decoder-embed-dim "$WIDTH" --decoder-ffn-embed-dim "$FEED_FORWARD" \
+    --decoder-attention-heads "$HEADS" --dropout 0 \
+    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+    --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \
+    --max-tokens "$TOKENS" --max-update "$UPDATES" --seed "$SEED" \
+    --cpu --num-workers 0 --save-dir "$model" --no-epoch-checkpoints --log-format simple --log-interval 50
+  touch "$model/complete"
+}
+
+announce "3 training $LAYERS+$LAYERS layers for $UPDATES updates, de-en and en-de at once"
+if [ -e "$MODELS/de-en/complete" ] && [ -e "$MODELS/en-de/complete" ]; then already_there && exit; fi
+[ -e "$BINARY/complete" ] || fail "there is no binary data yet; run 2_prepare.sh first"
+both_directions train
+done_after

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Fine-tunes the demo's de-en model with a gate on each head, once for each lambda.
+. "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+finetune() { # LAMBDA
+  local out=$SWEEP/$1
+  mkdir -p "$out"
+  # shellcheck disable=SC2046
+  logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir) \
+    --task "$TASK" --arch transformer_normalign --share-all-embeddings \
+    --finetune-from-model "$MODELS/de-en/checkpoint_best.pt" \
+    --encoder-layers "$LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
+    --encoder-attention-heads "$HEADS" \
+    --decoder-layers "$LAYERS" --decoder-embed-dim "$WIDTH" --decoder-ffn-embed-dim "$FEED_FORWARD" \
+    --decoder-attention-heads "$HEADS" --decoder-learned-pos --dropout 0 \
+    --normalign-gates "$GATES" --normalign-gates-speed "$GATE_SPEED" \
+    --criterion label_smoothed_cross_entropy_with_head_gates --normalign-gates-lambda "$1" --label-smoothing 0.1 \
+    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "$GATE_RATE" \
+    --max-tokens "$TOKENS" --max-update "$GATE_UPDATES" --seed "$SEED" --disable-validation \
+    --cpu --num-workers 0 --save-dir "$out" --no-epoch-checkpoints --log-format simple --log-interval 50
+  touch "$out/finetuned"
+}
+
+for lambda in $LAMBDAS; do
+  announce "1 fine-tuning with gates, lambda $lambda, $GATE_UPDATES updates"
+  if [ -e "$SWEEP/$lambda/finetuned" ]; then already_there && continue; fi
+  finetune "$lambda"
+  done_after
+done

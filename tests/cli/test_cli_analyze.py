@@ -1,0 +1,86 @@
+"""normalign analyze on a tiny translator."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fairseq_normalign.cli import main
+
+
+@pytest.fixture(scope="module")
+def command(bitext, binarized, plain_checkpoint):
+    text = ["--source", str(bitext / "test.de"), "--target", str(bitext / "test.en")]
+    return ["--path", str(plain_checkpoint), "--data", str(binarized), *text, "--cpu"]
+
+
+WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
+
+
+@pytest.mark.parametrize(
+    ("what", "kind"), [*((what, "cross") for what in WHAT), ("mixing", "encoder"), ("heads", "decoder")]
+)
+def test_every_analysis(what, kind, command, tmp_path, capsys):
+    out, figure = tmp_path / "out.json", tmp_path / "out.png"
+    code = main(
+        ["analyze", what, *command, "--attention", kind, "--style", "json", "-o", str(out), "--figure", str(figure)]
+    )
+    assert (code, capsys.readouterr().err) == (0, "")
+    found = json.loads(out.read_text())
+    assert found["signature"].startswith(f"{what}|attention:{kind}")
+    for table in found["tables"]:
+        assert table["rows"]
+        assert {len(row) for row in table["rows"]} == {len(table["columns"])}
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_relevance_and_error_of_heads(command, bitext, tmp_path, capsys):
+    gold = tmp_path / "gold"
+    lengths = [len(line.replace("@@ ", "").split()) for line in (bitext / "test.de").read_text().splitlines()]
+    gold.write_text("".join(" ".join(f"{i}-{n - 1 - i}" for i in range(n)) + "\n" for n in lengths))
+    options = ["--gold", str(gold), "--gold-format", "pharaoh", "--relevance", "5", "--style", "json"]
+    assert main(["analyze", "heads", *command, *options]) == 0
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
+    assert len(rows) == 6
+    for layer in (1, 2, 3):
+        assert sum(row["relevance"] for row in rows if row["layer"] == layer) == pytest.approx(1, abs=1e-4)
+    assert all(0 <= row["AER norms awi"] <= 100 for row in rows)
+
+
+def test_own_categories_and_counts(command, tmp_path, capsys):
+    counts = tmp_path / "counts"
+    counts.write_text("d1 9\nd2 5\n")
+    assert main(["analyze", "categories", *command, "--category", "ones=d1|d2", "--limit", "5"]) == 0
+    assert "ones" in capsys.readouterr().out
+    for source in ("text", "dictionary", str(counts)):
+        assert main(["analyze", "frequency", *command, "--counts", source, "--limit", "5", "--style", "tsv"]) == 0
+        assert capsys.readouterr().out.startswith("# rank of frequency\n")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["relation", "--category", "x"], "NAME=REGEX"),
+        (["relation", "--category", "x=("], "no regular expression"),
+        (["relation", "--gold", "g"], "belong to 'heads'"),
+        (["frequency", "--counts", "nowhere"], "nowhere: no such file"),
+        (["mixing", "--mask", "0.1"], "masked language models"),
+        (["mixing", "--mask", "2"], "from 0 to below 1"),
+        (["heads", "--attention", "encoder", "--gold", "g"], "--attention cross"),
+        (["categories", "--figure", "a.gif"], "a figure's name ends in"),
+    ],
+)
+def test_mistakes_end_in_one_line(options, message, command, capsys):
+    assert main(["analyze", options[0], *command, *options[1:]]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_a_translator_needs_both_sides(command, capsys):
+    assert main(["analyze", "categories", *command[:6], "--cpu"]) == 2
+    assert "--target" in capsys.readouterr().err
+    assert main(["analyze", "categories", *command[:4], "--cpu"]) == 2
+    assert "needs a text" in capsys.readouterr().err
