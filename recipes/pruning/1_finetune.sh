@@ -3,7 +3,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 positions() { # the demo's decoder may learn its positions; so must this one then
-  python - "$MODELS/de-en/checkpoint_best.pt" <<'END'
+  python - "$MODELS/de-en/checkpoint_best.pt" 2>/dev/null <<'END'
 import sys
 from fairseq_normalign.bridge.checkpoints import safe_load
 
