@@ -50,7 +50,7 @@ def run_step(tmp_path: Path) -> Steps:
     def run(script: str, **variables: object) -> subprocess.CompletedProcess:
         command = ["bash", str(RECIPES / script)]
         known = environment(tmp_path, **{"WORK": tmp_path / "work", "GPUS": 0, **variables})
-        return subprocess.run(command, env=known, capture_output=True, text=True, timeout=600, check=False)
+        return subprocess.run(command, env=known, capture_output=True, text=True, timeout=3600, check=False)
 
     return run
 
