@@ -58,7 +58,8 @@ class DumpWriter:
         self._bytes = 0
         self._shard = 0
         self._count = 0
-        self._ranks: dict[int, int] = {}
+        self._last: tuple[int, int] | None = None  # id and rank of the hypothesis before
+        self._sentences = 0
         _make_directory(self.path, self._unfinished)
         self._index = open(self._unfinished / "index.jsonl", "w", encoding="utf-8", newline="\n")
 
@@ -83,9 +84,10 @@ class DumpWriter:
         heads: np.ndarray | None = None,
         score: float = float("nan"),
     ) -> None:
-        """Append one hypothesis of sentence ``id``; hypotheses of one sentence come best first."""
-        rank = self._ranks.get(id, 0)
-        self._ranks[id] = rank + 1
+        """Append one hypothesis of sentence ``id``; those of one sentence come one after another, best first."""
+        rank = self._last[1] + 1 if self._last is not None and self._last[0] == id else 0
+        self._last = id, rank
+        self._sentences += rank == 0
         line = {
             "id": id,
             "rank": rank,
@@ -127,7 +129,7 @@ class DumpWriter:
             if self._arrays:
                 self._flush()
             self._index.close()
-            meta = {**self._meta, "sentences": len(self._ranks), "hypotheses": self._count, "shards": self._shard}
+            meta = {**self._meta, "sentences": self._sentences, "hypotheses": self._count, "shards": self._shard}
             (self._unfinished / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
             os.rename(self._unfinished, self.path)
         except OSError as error:

@@ -12,13 +12,13 @@ import torch
 
 from ..alignment.decide import Link
 from ..errors import NormalignError
-from ..files import words_of
 from .aligner import AlignedPair, Aligner
+from .encoding import EncodedLine, LineEncoder
 from .forced import Batch
 from .loading import LoadedModels, load_models
 from .options import DEFAULT_SETTING, AlignmentOptions
 from .text import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
-from .vocabulary import Vocabulary, scheme_of_dictionary
+from .vocabulary import Sentence, Vocabulary, scheme_of_dictionary
 
 
 @dataclass(frozen=True)
@@ -84,50 +84,48 @@ class AlignmentModel:
 
     def __init__(self, loaded: LoadedModels, splitter: Splitter, options: AlignmentOptions) -> None:
         self.loaded = loaded
-        self.splitter = splitter
-        source, target = (
-            Vocabulary(dictionary, splitter.scheme, tags=options.tags)
-            for dictionary in (loaded.source_dictionary, loaded.target_dictionary)
+        dictionaries = (loaded.source_dictionary, loaded.target_dictionary)
+        self._source, self._target = (
+            LineEncoder(dictionary, splitter, tags=options.tags, end=is_source)
+            for dictionary, is_source in zip(dictionaries, (True, False), strict=True)
         )
+        source, target = (Vocabulary(dictionary, splitter.scheme, tags=options.tags) for dictionary in dictionaries)
         self.aligner = Aligner(loaded.models, source, target, options)
 
     def align(self, source: str, target: str) -> Alignment:
         """Align a given pair by forced decoding."""
         generator = self._generator(score_reference=True)
-        tokens = self._tokens(source, self.loaded.source_dictionary)
-        forced = self._tokens(target, self.loaded.target_dictionary)
-        sample = self._sample(tokens)
-        eos = torch.tensor([self.loaded.target_dictionary.eos()])
-        sample["target"] = torch.cat([forced, eos])[None]
-        sample["net_input"]["prev_output_tokens"] = torch.cat([eos, forced])[None]
+        line, forced = self._source(source), self._target(target)
+        sample = self._sample(line)
+        end = self.loaded.target_dictionary.eos()
+        sample["target"] = torch.tensor([[*forced.indices, end]])
+        sample["net_input"]["prev_output_tokens"] = torch.tensor([[end, *forced.indices]])
         hypothesis = generator.generate(self.loaded.models, sample)[0][0]
-        return self._alignment(sample, forced, float(hypothesis["score"]))
+        return self._alignment(sample, line.sentence, forced, float(hypothesis["score"]))
 
     def translate(self, source: str, *, beam: int = 5, nbest: int = 1) -> list[Alignment]:
         """Translate by beam search; the best ``nbest`` translations with their alignments, the best first."""
         generator = self._generator(beam=max(beam, nbest))
-        sample = self._sample(self._tokens(source, self.loaded.source_dictionary))
-        hypotheses = generator.generate(self.loaded.models, sample)[0][:nbest]
-        pieces = [hypothesis["tokens"][:-1] for hypothesis in hypotheses]
-        return [
-            self._alignment(sample, tokens, float(hypothesis["score"]))
-            for tokens, hypothesis in zip(pieces, hypotheses, strict=True)
-        ]
+        line = self._source(source)
+        sample = self._sample(line)
+        found = []
+        for hypothesis in generator.generate(self.loaded.models, sample)[0][:nbest]:
+            indices = hypothesis["tokens"][:-1].tolist()
+            target = EncodedLine(indices, self.aligner.target.sentence(indices))
+            found.append(self._alignment(sample, line.sentence, target, float(hypothesis["score"])))
+        return found
 
     def _generator(self, **options: Any) -> Any:
         return self.loaded.task.build_generator(self.loaded.models, Namespace(**options))
 
-    def _tokens(self, sentence: str, dictionary: Any) -> torch.Tensor:
-        pieces = self.splitter(words_of(sentence))
-        return torch.tensor([dictionary.index(piece) for piece in pieces], dtype=torch.long)
+    def _sample(self, line: EncodedLine) -> dict[str, Any]:
+        return {"net_input": {"src_tokens": torch.tensor([line.indices]), "src_lengths": torch.tensor([len(line)])}}
 
-    def _sample(self, tokens: torch.Tensor) -> dict[str, Any]:
-        source = torch.cat([tokens, torch.tensor([self.loaded.source_dictionary.eos()])])[None]
-        return {"net_input": {"src_tokens": source, "src_lengths": torch.tensor([source.size(1)])}}
-
-    def _alignment(self, sample: dict[str, Any], target: torch.Tensor, score: float) -> Alignment:
+    def _alignment(self, sample: dict[str, Any], source: Sentence, target: EncodedLine, score: float) -> Alignment:
         encoder_input = {name: sample["net_input"][name] for name in ("src_tokens", "src_lengths")}
-        pair: AlignedPair = next(self.aligner.align(Batch(encoder_input, [target], [0]), all_layers=True))
+        pieces = torch.tensor(target.indices, dtype=torch.long)
+        batch = Batch(encoder_input, [pieces], [0], sentences=[(source, target.sentence)])
+        pair: AlignedPair = next(self.aligner.align(batch, all_layers=True))
         return Alignment(
             source=pair.source.by_word.words,
             target=pair.target.by_word.words,

@@ -46,6 +46,7 @@ def test_round_trip_over_several_shards(tmp_path, monkeypatch):
         assert pair.target_pieces == TARGET
         assert pair.score == -0.5 * pair.id
     assert dump.meta["method"] == "norms"
+    assert dump.meta["sentences"] == 6
     with pytest.raises(IndexError):
         dump[7]
 

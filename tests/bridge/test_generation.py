@@ -206,6 +206,24 @@ def test_after_a_search_with_a_beam_forced_decoding_is_unaffected(binarized, pla
     assert before.score == after.score
 
 
+def test_python_interface_returns_words_links_layers_and_score(binarized, plain_checkpoint):
+    import fairseq_normalign
+
+    model = fairseq_normalign.load(plain_checkpoint, data=binarized)
+    pair = model.align("d1 Zwie@@ back d0@@ e0", "x0@@ y0 nowhere x1")
+    assert pair.source == ("d1", "Zwieback", "d0e0")  # an unknown piece still belongs to its word
+    assert pair.target == ("x0y0", "nowhere", "x1")
+    assert [layer.shape for layer in pair.layers] == [(3, 3)] * 3
+    assert pair.links == sorted((int(source), target) for target, source in enumerate(pair.soft.argmax(1)))
+    assert pair.pharaoh() == " ".join(f"{s}-{t}" for s, t in pair.links)
+    assert pair.score < 0
+    best, *others = model.translate("d1 d2", beam=3, nbest=2)
+    assert len(others) == 1
+    assert best.score >= others[0].score
+    again = model.align("d1 d2", " ".join(best.target).replace("@@", ""))
+    assert best.source == again.source == ("d1", "d2")
+
+
 def test_unknown_words_are_replaced_through_the_alignment(binarized, plain_checkpoint, tmp_path):
     """An <unk> in the output becomes the source word it is aligned to, pieces joined."""
     raw = tmp_path / "raw"
