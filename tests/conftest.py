@@ -127,5 +127,19 @@ def generate(binarized: Path, checkpoint: Path, *options: object) -> subprocess.
     """fairseq-generate with our task."""
     return run(
         *("fairseq-generate", binarized, "--user-dir", PACKAGE, "--task", "translation_normalign", "--cpu"),
-        *("--path", checkpoint, "-s", "de", "-t", "en", "--beam", "3", "--max-len-b", "20", *options),
+        *(
+            "--path",
+            checkpoint,
+            "-s",
+            "de",
+            "-t",
+            "en",
+            "--beam",
+            "3",
+            "--max-len-b",
+            "20",
+            "--num-workers",
+            "0",
+            *options,
+        ),
     )

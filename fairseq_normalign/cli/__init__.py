@@ -18,6 +18,7 @@ VERBS = {
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
+    "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",
     "analyze": "say what attention and its heads do with a text",

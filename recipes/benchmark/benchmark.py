@@ -16,8 +16,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 import corpora
-import scoring
-from drawing import draw
+from drawing import AT_ONCE, draw
 from made_up import Size, make_checkpoint
 from measuring import alone
 
@@ -59,8 +58,9 @@ QUICK = Plan(3, 8, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_0
 
 def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
     """Forced passes against a plain one."""
-    seconds = alone("passes", "time", checkpoint, "plain,low,every,heads", plan.pairs, 30, plan.repetitions)
-    memory = {way: alone("passes", "memory", checkpoint, way, plan.pairs, 30) for way in ("plain", "low", "every")}
+    ways = ["plain", "low", "every", "heads"]
+    seconds = alone("passes", "seconds", checkpoint, ways, plan.pairs, 30, plan.repetitions)
+    memory = {way: alone("passes", "megabytes", checkpoint, way, plan.pairs, 30) for way in ways[:3]}
     results["passes"] = {"cpu_seconds": seconds, "megabytes": memory}
     yield Row("forced alignment at layer 2 of 6 / plain forward pass with softmax", _of(seconds, "low"), "<= 0.5")
     yield Row("all 6 layers, norms and weights / plain forward pass", _of(seconds, "every"), "<= 0.8")
@@ -72,9 +72,9 @@ def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Ro
 def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
     """The slow formula for norms against ours, alone and end to end."""
     shape = (8, 8, 64, 512)
-    seconds = alone("passes", "norms-time", plan.repetitions, *shape)
-    memory = {way: alone("passes", "norms-memory", way, 8, 8, 60, 512) for way in ("slow", "fast")}
-    whole = alone("passes", "time", checkpoint, "low,heads,slow", 8, 60, plan.repetitions)
+    seconds = alone("passes", "seconds_of_norms", plan.repetitions, *shape)
+    memory = {way: alone("passes", "megabytes_of_norms", way, 8, 8, 60, 512) for way in ("slow", "fast")}
+    whole = alone("passes", "seconds", checkpoint, ["low", "heads", "slow"], 8, 60, plan.repetitions)
     results["formulas"] = {"cpu_seconds": seconds, "megabytes": memory, "end_to_end_cpu_seconds": whole}
     yield Row("norms alone at B=8, H=8, T=S=64, C=512: slow formula / ours", seconds["slow"] / seconds["fast"], ">= 50")
     yield Row("memory for the norms at T=S=60: slow formula / ours", memory["slow"] / memory["fast"], ">= 20")
@@ -84,7 +84,7 @@ def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[
 
 def generation(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
     """Beam search with alignments against without."""
-    seconds = alone("generation", checkpoint, plan.pairs // 2, 25, plan.repetitions)
+    seconds = alone("generation", "seconds", checkpoint, plan.pairs // 2, 25, plan.repetitions)
     results["generation"] = {"cpu_seconds": seconds}
     yield Row(
         "fairseq-generate, beam 5: with norms / without alignments", seconds["norms"] / seconds["none"], "<= 1.05"
@@ -103,25 +103,24 @@ def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     grown = results["growing_file"] = corpora.growing_file(folder, list(plan.files))
     growth = grown[-1]["megabytes"] / grown[0]["megabytes"]
     yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")
-    scored = results["scoring"] = scoring.measure(plan.scored)
+    scored = results["scoring"] = alone("scoring", "measure", plan.scored)
     yield Row("scoring: loop over Python sets / normalign score", scored["times_faster"], ">= 5")
 
 
 def growth(plan: Plan, folder: Path, results: dict[str, Any]) -> None:
     """How cost grows with sentence length and model width."""
     wmt = folder / "wmt" / "checkpoint.pt"
+    ways = ["plain", "low", "heads", "slow"]
+    repetitions = max(1, plan.repetitions // 2)
     results["by_length"] = [
-        {
-            "length": length,
-            **alone("passes", "time", wmt, "plain,low,heads,slow", 4, length, max(1, plan.repetitions // 2)),
-        }
+        {"length": length, **alone("passes", "seconds", wmt, ways, AT_ONCE, length, repetitions)}
         for length in plan.lengths
     ]
     results["by_width"] = []
     for width in plan.widths:
         size = Size(width, 4 * width, width // 64, WMT.layers, WMT.words)
         checkpoint = wmt if size == WMT else make_checkpoint(folder / f"width{width}", size)
-        seconds = alone("passes", "time", checkpoint, "plain,low,heads,slow", 4, 30, max(1, plan.repetitions // 2))
+        seconds = alone("passes", "seconds", checkpoint, ways, AT_ONCE, 30, repetitions)
         results["by_width"].append({"width": width, **seconds})
 
 

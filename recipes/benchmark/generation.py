@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
@@ -13,13 +12,13 @@ from made_up import batch_of, load
 from measuring import in_turns
 
 
-def main(checkpoint: str, pairs: str, length: str, repetitions: str) -> None:
+def seconds(checkpoint: str, pairs: int, length: int, repetitions: int) -> dict[str, float]:
     """CPU seconds of the search over one batch, beam 5."""
     torch.set_num_threads(1)
     loaded = load(Path(checkpoint))
-    made = batch_of(int(pairs), int(length), len(loaded.source_dictionary))
+    made = batch_of(pairs, length, len(loaded.source_dictionary))
     sample = {
-        "id": torch.arange(int(pairs)),
+        "id": torch.arange(pairs),
         "net_input": {
             "src_tokens": made["src_tokens"],
             "src_lengths": made["src_lengths"],
@@ -32,7 +31,7 @@ def main(checkpoint: str, pairs: str, length: str, repetitions: str) -> None:
         "norms": _search(loaded, sample, loaded.task.build_generator(loaded.models, _with(options))),
         "stock": _search(loaded, sample, _stock(loaded, options)),
     }
-    print(json.dumps(in_turns(works, int(repetitions))))
+    return in_turns(works, repetitions)
 
 
 def _with(options: Namespace) -> Namespace:

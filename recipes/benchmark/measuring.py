@@ -14,6 +14,16 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+ONE_PROCESS = f"""
+import json, os, sys
+sys.path.insert(0, {str(HERE)!r})
+from fairseq_normalign.cli import main
+from measuring import status
+code = main(sys.argv[1:])
+print(json.dumps({{"cpu": sum(os.times()[:2]), "megabytes": status("VmHWM") / 1024}}))
+sys.exit(code)
+"""
+"""The command, and what it took as the last line. (What wait4 says of a child's memory counts its parent's too.)"""
 
 
 def in_turns(works: Mapping[str, Callable[[], Any]], repetitions: int) -> dict[str, float]:
@@ -34,12 +44,12 @@ def peak_megabytes(work: Callable[[], Any]) -> float:
     gc.collect()
     with open("/proc/self/clear_refs", "w", encoding="ascii") as handle:
         handle.write("5")
-    before = _status("VmRSS")
+    before = status("VmRSS")
     work()
-    return (_status("VmHWM") - before) / 1024
+    return (status("VmHWM") - before) / 1024
 
 
-def _status(name: str) -> int:
+def status(name: str) -> int:
     """Kilobytes."""
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith(f"{name}:"):
@@ -47,27 +57,27 @@ def _status(name: str) -> int:
     raise KeyError(name)
 
 
-def alone(module: str, *arguments: object) -> Any:
-    """What ``main(*arguments)`` of a module beside this one prints, as JSON, in a process of its own."""
-    code = f"import sys, json; sys.path.insert(0, {str(HERE)!r}); import {module}; {module}.main(*sys.argv[1:])"
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
+def alone(module: str, function: str, *arguments: object) -> Any:
+    """What a function of a module beside this one returns, in a process of its own; all of it as JSON."""
+    code = (
+        f"import sys, json; sys.path.insert(0, {str(HERE)!r}); import {module};"
+        f"print(json.dumps({module}.{function}(*map(json.loads, sys.argv[1:]))))"
+    )
+    given = [json.dumps(str(one) if isinstance(one, Path) else one) for one in arguments]
+    done = subprocess.run([sys.executable, "-c", code, *given], stdout=subprocess.PIPE, check=True)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def run(command: list[str], processes: int = 1) -> dict[str, float]:
-    """Wall and CPU seconds and peak megabytes of a command of ours, in one process or by torchrun."""
-    start = [sys.executable, "-m", "fairseq_normalign.cli"]
+    """Wall and CPU seconds and (of one process) peak megabytes of a command of ours, in one process or by torchrun."""
+    start = [sys.executable, "-c", ONE_PROCESS]
     if processes > 1:
         launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(processes)]
         start = [*launcher, "-m", "fairseq_normalign.cli"]
     before = time.perf_counter()
-    child = subprocess.Popen([*start, *command], env={**os.environ, "OMP_NUM_THREADS": "1"}, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(child.pid, 0)
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with {child.returncode}")
-    return {
-        "wall": time.perf_counter() - before,
-        "cpu": usage.ru_utime + usage.ru_stime,
-        "megabytes": usage.ru_maxrss / 1024,
-    }
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run([*start, *command], env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    wall = time.perf_counter() - before
+    return {"wall": wall, **(json.loads(done.stdout.splitlines()[-1]) if processes == 1 else {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -109,21 +109,28 @@ def made_up_attention(pairs: int, heads: int, length: int, channels: int) -> tup
     return weights, values, torch.randn(channels, channels, generator=generator) / channels**0.5
 
 
-def main(what: str, *arguments: str) -> None:
-    """One measurement in a process of its own."""
+def seconds(checkpoint: str, ways: list[str], pairs: int, length: int, repetitions: int) -> dict[str, float]:
+    """CPU seconds of some of the ways to run a batch."""
+    passes = Passes(checkpoint, pairs, length)
+    return in_turns({way: getattr(passes, way) for way in ways}, repetitions)
+
+
+def megabytes(checkpoint: str, way: str, pairs: int, length: int) -> float:
+    """Peak memory of one of them, beyond that of the loaded model."""
+    return peak_megabytes(getattr(Passes(checkpoint, pairs, length), way))
+
+
+FORMULAS = {"slow": slow_norms, "fast": fast_norms}
+
+
+def seconds_of_norms(repetitions: int, *shape: int) -> dict[str, float]:
+    """CPU seconds of the formulas at B, H, T = S, C."""
     torch.set_num_threads(1)
-    if what == "memory":
-        passes = Passes(arguments[0], int(arguments[2]), int(arguments[3]))
-        work = getattr(passes, arguments[1])
-        print(json.dumps(peak_megabytes(work)))
-    elif what == "norms-memory":
-        made = made_up_attention(*map(int, arguments[1:]))
-        print(json.dumps(peak_megabytes(lambda: {"slow": slow_norms, "fast": fast_norms}[arguments[0]](*made))))
-    elif what == "norms-time":
-        made = made_up_attention(*map(int, arguments[1:]))
-        works = {"slow": lambda: slow_norms(*made), "fast": lambda: fast_norms(*made)}
-        print(json.dumps(in_turns(works, int(arguments[0]))))
-    else:
-        names = arguments[1].split(",")
-        passes = Passes(arguments[0], int(arguments[2]), int(arguments[3]))
-        print(json.dumps(in_turns({name: getattr(passes, name) for name in names}, int(arguments[4]))))
+    made = made_up_attention(*shape)
+    return in_turns({name: functools.partial(formula, *made) for name, formula in FORMULAS.items()}, repetitions)
+
+
+def megabytes_of_norms(name: str, *shape: int) -> float:
+    """Peak memory of a formula at B, H, T = S, C."""
+    torch.set_num_threads(1)
+    return peak_megabytes(functools.partial(FORMULAS[name], *made_up_attention(*shape)))

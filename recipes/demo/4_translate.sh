@@ -25,9 +25,7 @@ announce "4 translating the test set with alignments, beam $BEAM"
 if [ -e "$TRANSLATIONS/de-en.txt" ] && [ -e "$TRANSLATIONS/en-de.txt" ]; then
   already_there
 else
-  for direction in $DIRECTIONS; do
-    [ -e "$MODELS/$direction/complete" ] || fail "there is no model $direction yet; run 3_train.sh first"
-  done
+  needs_models
   mkdir -p "$TRANSLATIONS"
   both_directions translate
   done_after

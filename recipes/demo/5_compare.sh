@@ -2,34 +2,28 @@
 # Forced alignment of the test set: AER of every layer, weights beside norms, both directions and symmetrized.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-reversed_gold() { # normalign's gold is source first: for en-de the German-first gold is turned around
-  sed -E 's/([0-9]+)([-p])([0-9]+)/\3\2\1/g' "$RAW/test.talp" >"$RESULTS/test.en-de.talp"
+compare() { # SOURCE TARGET: the gold is German first, and each direction is symmetrized with the other
+  local table=$RESULTS/compare.$1-$2.txt turned=--no-reverse-gold
+  [ "$1" = de ] || turned=--reverse-gold
+  [ -e "$table" ] && return
+  logged "$WORK/5_compare.$1-$2.log" normalign compare --data "$BINARY" --reverse-data "$BINARY" \
+    --path "$MODELS/$1-$2/checkpoint_best.pt" --source-lang "$1" --target-lang "$2" \
+    --reverse-path "$MODELS/$2-$1/checkpoint_best.pt" --symmetrize intersection,grow-diag \
+    --source "$RAW/test.$1" --target "$RAW/test.$2" --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" \
+    --gold "$RAW/test.talp" --gold-format talp --gold-base 1 $turned \
+    --figure "$RESULTS/layers.$1-$2.png" -o "$table"
 }
 
-compare() { # SOURCE TARGET GOLD EXTRA...
-  local source=$1 target=$2 gold=$3 out=$RESULTS/compare.$1-$2.txt
-  shift 3
-  normalign compare --path "$MODELS/$source-$target/checkpoint_best.pt" --data "$BINARY" \
-    --source "$RAW/test.$source" --target "$RAW/test.$target" \
-    --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" --gold "$gold" "$@" \
-    >"$out.part" 2>"$WORK/5_compare.$source-$target.log" ||
-    { cat "$WORK/5_compare.$source-$target.log" >&2; fail "normalign compare ($source-$target) failed"; }
-  mv "$out.part" "$out"
-}
-
-announce "5 comparing weights and norms, every layer, both directions"
-if [ -e "$RESULTS/complete" ]; then
+announce "5 comparing weights and norms: every layer, both directions"
+if [ -e "$RESULTS/compare.de-en.txt" ] && [ -e "$RESULTS/compare.en-de.txt" ]; then
   already_there
 else
-  for direction in $DIRECTIONS; do
-    [ -e "$MODELS/$direction/complete" ] || fail "there is no model $direction yet; run 3_train.sh first"
-  done
+  needs_models
   mkdir -p "$RESULTS"
-  reversed_gold
-  compare de en "$RAW/test.talp" --reverse-path "$MODELS/en-de/checkpoint_best.pt" --reverse-data "$BINARY" --symmetrize grow-diag \
-    --figure "$RESULTS/layers.de-en.png"
-  compare en de "$RESULTS/test.en-de.talp"
-  touch "$RESULTS/complete"
+  both_directions compare
   done_after
 fi
-cat "$RESULTS/compare.de-en.txt" "$RESULTS/compare.en-de.txt"
+for direction in $DIRECTIONS; do
+  printf '\n== %s ==\n' "$direction"
+  cat "$RESULTS/compare.$direction.txt"
+done

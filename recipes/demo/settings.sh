@@ -59,6 +59,13 @@ done_after() { printf '%4d s\n' "$((SECONDS - started))"; }
 
 already_there() { printf '%s\n' 'there already'; }
 
+needs_models() {
+  local direction
+  for direction in $DIRECTIONS; do
+    [ -e "$MODELS/$direction/complete" ] || fail "there is no model $direction yet; run 3_train.sh first"
+  done
+}
+
 both_directions() { # both_directions FUNCTION: once for each direction, at the same time
   local direction failed=0 jobs=()
   for direction in $DIRECTIONS; do

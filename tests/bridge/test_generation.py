@@ -27,7 +27,7 @@ def generate(data: Path, checkpoint: object, *options: object, subset: str = "te
 
     arguments = [
         *(str(data), "--task", "translation_normalign", "--path", str(checkpoint), "-s", "de", "-t", "en", "--cpu"),
-        *("--beam", "3", "--max-len-b", "15", "--gen-subset", subset, "--no-progress-bar"),
+        *("--beam", "3", "--max-len-b", "15", "--gen-subset", subset, "--no-progress-bar", "--num-workers", "0"),
         *map(str, options),
     ]
     args = host_options.parse_args_and_arch(host_options.get_generation_parser(), input_args=arguments)

@@ -15,8 +15,7 @@ from fairseq_normalign.bridge.encoding import LineEncoder
 from fairseq_normalign.bridge.observing import MaskedObserver, dictionary_inventory, observe
 from fairseq_normalign.bridge.reading import attention_layers, read_attention
 from fairseq_normalign.bridge.text import AlreadyPieces
-
-from ..attribution.tiny_models import dictionary, tiny_batch, tiny_transformer
+from tests.attribution.tiny_models import dictionary, tiny_batch, tiny_transformer
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])

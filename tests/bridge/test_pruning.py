@@ -18,9 +18,8 @@ from fairseq_normalign.bridge.loading import load_models
 from fairseq_normalign.bridge.pruning import prune
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
-
-from ..attribution.tiny_models import dictionary, tiny_batch
-from ..conftest import PACKAGE, TINY_MODEL, TINY_TRAINING, generate, lines_of, succeed
+from tests.attribution.tiny_models import dictionary, tiny_batch
+from tests.conftest import PACKAGE, TINY_MODEL, TINY_TRAINING, generate, lines_of, succeed
 
 register.register()
 

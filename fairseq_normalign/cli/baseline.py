@@ -1,0 +1,99 @@
+"""Align with a statistical aligner, in both directions and symmetrized: the rows to compare a model's alignments with.
+
+Writes PREFIX.forward, PREFIX.backward, PREFIX.METHOD for each symmetrization, and PREFIX.json, which says how they were
+made. All links are source-target, counted from 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+
+from ..alignment.baselines import ALIGNERS, Baseline, Links, Pair, align, read_bitext
+from ..alignment.formats import Writer
+from ..alignment.symmetrize import METHODS, symmetrize
+from ..errors import NormalignError
+from ..files import STDIO, check_writable, open_output
+from ..version import __version__
+
+EPILOG = """\
+The aligner learns from the sentences themselves and from --train; a few hundred sentences alone are too few. It is
+looked for on PATH, or in --programs: eflomal-align; fast_align; mgiza or GIZA++, and mkcls. A sentence pair with an
+empty side gets an empty line, and with giza one of more than 100 words a side, too. eflomal samples: two runs differ a
+little.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("aligner", choices=ALIGNERS, help="which aligner")
+    parser.add_argument("--source", required=True, metavar="FILE", help="source sentences, words separated by spaces")
+    parser.add_argument("--target", required=True, metavar="FILE", help="target sentences")
+    parser.add_argument(
+        "--train",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("SOURCE", "TARGET"),
+        help="more sentence pairs to learn from; can be given again",
+    )
+    parser.add_argument("--lowercase", action="store_true", help="show the aligner all words in lower case")
+    parser.add_argument(
+        "-m",
+        "--method",
+        action="append",
+        choices=METHODS,
+        help="symmetrization; can be given again (grow-diag-final-and)",
+    )
+    parser.add_argument("--programs", metavar="DIR", help="where the aligner's programs are (PATH)")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="PREFIX", help="start of the names of the files to write"
+    )
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.output == STDIO:
+        raise NormalignError("-o is the start of several file names, and cannot be standard output")
+    check_writable(args.output + ".json")
+    pairs = read_bitext(args.source, args.target, lowercase=args.lowercase)
+    baseline = align(args.aligner, pairs, _training(args), programs=args.programs)
+    methods = list(dict.fromkeys(args.method or ["grow-diag-final-and"]))
+    _write(f"{args.output}.forward", baseline.forward)
+    _write(f"{args.output}.backward", baseline.backward)
+    for method in methods:
+        both = zip(baseline.forward, baseline.backward, strict=True)
+        _write(f"{args.output}.{method}", (symmetrize(ahead, back, method) for ahead, back in both))
+    with open_output(f"{args.output}.json") as handle:
+        json.dump(_record(args, pairs, baseline, methods), handle, indent=2)
+        handle.write("\n")
+    for name in ("forward", "backward", *methods, "json"):
+        print(f"{args.output}.{name}")
+
+
+def _training(args: argparse.Namespace) -> Iterator[Pair]:
+    return itertools.chain.from_iterable(read_bitext(*files, lowercase=args.lowercase) for files in args.train)
+
+
+def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> None:
+    with open_output(path) as handle:
+        writer = Writer(handle, "pharaoh")
+        for links in alignments:
+            writer.write((source, target, True) for source, target in links)
+
+
+def _record(args: argparse.Namespace, pairs: list[Pair], baseline: Baseline, methods: list[str]) -> dict:
+    return {
+        "normalign": __version__,
+        "aligner": args.aligner,
+        "programs": {program.name: program.version for program in baseline.programs},
+        "commands": baseline.commands,
+        "source": args.source,
+        "target": args.target,
+        "train": args.train,
+        "lowercase": args.lowercase,
+        "sentences": len(pairs),
+        "not_given_to_the_aligner": baseline.left_out,
+        "symmetrized": methods,
+    }

@@ -1,0 +1,1 @@
+"""What the steps of the recipes do that no command of fairseq, subword-nmt or normalign does."""

@@ -1,0 +1,78 @@
+# Functions that the steps of every recipe share; sourced after the recipe's settings, never run.
+# shellcheck shell=bash
+COMMON=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+
+if [ "${SETUP:-}" != none ]; then # SETUP=none: the programs on PATH are used as they are
+  # shellcheck source=../setup.sh disable=SC2086
+  . "$COMMON/../setup.sh" ${EXTRAS:-plots}
+fi
+set -euo pipefail
+unset LANGUAGE
+export LC_ALL=C.UTF-8 PYTHONIOENCODING=utf-8 PYTHONUTF8=1
+export PYTHONPATH=$COMMON${PYTHONPATH:+:$PYTHONPATH}
+
+fail() {
+  printf '%s: error: %s\n' "${0##*/}" "$*" >&2
+  exit 2
+}
+
+mkdir -p "$WORK" || fail "WORK=$WORK cannot be made"
+
+needs() { # needs PROGRAM...
+  local program
+  for program in "$@"; do
+    command -v "$program" >/dev/null || fail "the program '$program' is missing; '. recipes/setup.sh' installs what is needed"
+  done
+}
+
+logged() { # logged LOG COMMAND...: its output goes to the log; a failure shows the last line of it, and where it is
+  local log=$1 code=0
+  shift
+  "$@" >"$log" 2>&1 || code=$?
+  [ "$code" -eq 0 ] && return
+  [ "$code" -lt 128 ] || fail "'$1' was interrupted; run the step again to go on"
+  grep -q 'No space left on device' "$log" && fail "the disk of $WORK is full; free some space and run the step again"
+  fail "'$1' ended with code $code: $(grep -v '^[[:space:]]*$' "$log" | tail -n 1) (all of it: $log)"
+}
+
+step() { python -m recipe_steps "$@" || exit; } # a step of our own says itself what is wrong
+
+announce() { # announce WHAT: the line a person reads; done_after or already_there ends it
+  printf '%-76s ' "$1"
+  started=$SECONDS
+}
+
+done_after() { printf '%5d s\n' "$((SECONDS - started))"; }
+
+already_there() { printf '%s\n' 'there already'; }
+
+complete() { [ -e "$1/complete" ]; } # complete DIR
+
+user_dir() { normalign user-dir; }
+
+stop_jobs() { # PID...: subshells, each with the program that it waits for and that would outlive it
+  local job
+  for job in "$@"; do
+    pkill -TERM -P "$job" 2>/dev/null
+    kill "$job" 2>/dev/null
+  done
+  printf '\n%s: interrupted; run the step again to go on\n' "${0##*/}" >&2
+  exit 130
+}
+
+for_each() { # for_each AT_ONCE FUNCTION WORD...: FUNCTION WORD for every word, so many at a time; all must succeed
+  local at_once=$1 function=$2 word failed=0 jobs=()
+  shift 2
+  trap 'stop_jobs "${jobs[@]}"' INT TERM
+  for word in "$@"; do
+    "$function" "$word" &
+    jobs+=($!)
+    if [ "${#jobs[@]}" -ge "$at_once" ]; then
+      wait "${jobs[0]}" || failed=1
+      jobs=("${jobs[@]:1}")
+    fi
+  done
+  for word in ${jobs[@]+"${jobs[@]}"}; do wait "$word" || failed=1; done
+  trap - INT TERM
+  [ "$failed" -eq 0 ] || exit 2
+}

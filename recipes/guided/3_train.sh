@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Trains both directions on the links, from the teachers' parameters. An interrupted training goes on from its last checkpoint.
+. "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+train_guided() { # DIRECTION
+  local model=$MODELS/$1 options
+  [ "$(cat "$model/complete" 2>/dev/null)" = "$MAX_UPDATE" ] && return
+  options=$(step model-options "$(teacher "$1")") || exit
+  mkdir -p "$model"
+  # shellcheck disable=SC2086
+  run_training "$(gpus)" "$WORK/3_train.$1.log" "$BINARY/$1" --source-lang "${1%-*}" --target-lang "${1#*-}" --load-alignments \
+    --user-dir "$HERE/guided_alignment" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
+    --criterion guided_alignment --guided-layer "$GUIDED_LAYER" --guided-null "$GUIDED_NULL" \
+    --translation-weight "$TRANSLATION_WEIGHT" --label-smoothing 0.1 --dropout "$DROPOUT" \
+    --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
+    --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \
+    --max-tokens "$MAX_TOKENS" --max-update "$MAX_UPDATE" --seed "$SEED" --save-dir "$model" --no-epoch-checkpoints \
+    --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --num-workers 0 --log-format simple --log-interval 50
+  printf '%s\n' "$MAX_UPDATE" >"$model/complete"
+}
+
+announce "3 training $MAX_UPDATE updates on the links"
+complete "$BINARY/de-en" && complete "$BINARY/en-de" || fail "there is no binary data yet; run 2_binarize.sh first"
+needs fairseq-train
+for_each "$(at_once "$(gpus)")" train_guided $DIRECTIONS
+done_after

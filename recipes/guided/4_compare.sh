@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside the norms they learned from.
+. "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+
+guided() { printf '%s' "$MODELS/$1/checkpoint_best.pt"; } # DIRECTION
+
+reading() { # how the guided layer is read
+  local layer=$GUIDED_LAYER null=best
+  if [ "$layer" = 0 ]; then layer=$(step model-options "$(teacher de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/'); fi
+  if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
+  printf -- '--method weights --layer %s --setting awi --null %s' "$layer" "$null"
+}
+
+align() { # NAME ARGUMENTS...
+  local out=$RESULTS/$1.links
+  shift
+  # shellcheck disable=SC2046
+  logged "$WORK/4_compare.log" normalign align --source-lang de --target-lang en --data "$BASE/binary" \
+    --source "$TEXT/gold.de" --target "$TEXT/gold.en" $(cpu_option) -o "$out" "$@"
+}
+
+both_ways() { # NAME PATH REVERSE_PATH READING...: de-en, symmetrized, and en-de turned round
+  local name=$1 path=$2 reverse=$3
+  shift 3
+  align "$name.de-en" --path "$path" "$@"
+  align "$name.grow-diag" --path "$path" --reverse-path "$reverse" --reverse-data "$BASE/binary" --symmetrize grow-diag "$@"
+}
+
+announce "4 comparing with the norms"
+for direction in $DIRECTIONS; do
+  [ -e "$(guided "$direction")" ] || fail "there is no guided model $direction yet; run 3_train.sh first"
+done
+mkdir -p "$RESULTS"
+both_ways norms "$(teacher de-en)" "$(teacher en-de)" --layer "$TEACHER_LAYER"
+# shellcheck disable=SC2046
+both_ways guided "$(guided de-en)" "$(guided en-de)" $(reading)
+(cd "$RESULTS" && normalign score "$BASE/raw/gold.talp" {norms,guided}.grow-diag.links {norms,guided}.de-en.links \
+  --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \
+  --bootstrap 1000 --paired -o "$RESULTS/score.txt") || exit
+done_after
+cat "$RESULTS/score.txt"

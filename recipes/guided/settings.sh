@@ -1,0 +1,34 @@
+# What every step of this recipe shares; sourced, never run. Every variable can be set from outside; the README has a table.
+# shellcheck shell=bash disable=SC2034
+HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+BASE=${BASE:-$HERE/../wmt16_de_en/work} # the work folder of a recipe whose steps 1 to 7 are done: the teachers
+WORK=${WORK:-$HERE/work}
+
+SEED=${SEED:-1}                        # which of the teachers' seeds, and the seed of this training
+PAIRS=${PAIRS:-200000}                 # of the training text, the first so many; 0: all
+TEACHER_LAYER=${TEACHER_LAYER:-auto}   # the layer whose norms teach; auto: by agreement of the two directions
+TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-grow-diag}
+GUIDED_LAYER=${GUIDED_LAYER:-0}        # the layer that learns; 0: the last
+GUIDED_NULL=${GUIDED_NULL:-0}
+TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
+LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-100} DROPOUT=${DROPOUT:-0.1}
+MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-1500} SAVE_UPDATES=${SAVE_UPDATES:-250}
+JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
+DIRECTIONS="de-en en-de"
+
+TEXT=$WORK/text       # the pairs in pieces, and their links
+BINARY=$WORK/binary   # one folder a direction: links are source-target
+MODELS=$WORK/models
+RESULTS=$WORK/results
+
+# shellcheck source=../common/steps.sh
+. "$HERE/../common/steps.sh"
+# shellcheck source=../common/model.sh
+. "$HERE/../common/model.sh"
+
+teacher() { printf '%s' "$BASE/models/$1/seed$SEED/checkpoint_best.pt"; } # DIRECTION
+
+[ -e "$BASE/binary/dict.de.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of recipes/wmt16_de_en or europarl_de_en"
+for direction in $DIRECTIONS; do
+  [ -e "$(teacher "$direction")" ] || fail "BASE=$BASE: no model $(teacher "$direction"); run 7_train.sh there"
+done
