@@ -8,7 +8,7 @@ translate() { # SOURCE TARGET
   # shellcheck disable=SC2046
   logged "$WORK/4_translate.$1-$2.log" fairseq-generate "$BINARY" --source-lang "$1" --target-lang "$2" $(user_dir) \
     --task "$TASK" --path "$MODELS/$1-$2/checkpoint_best.pt" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu \
-    --num-workers 0 --print-alignment hard --post-process subword_nmt
+    --num-workers 0 --print-alignment hard --post-process subword_nmt --normalign-layer auto
   cp "$WORK/4_translate.$1-$2.log" "$out.part"
   mv "$out.part" "$out"
 }

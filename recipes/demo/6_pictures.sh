@@ -2,7 +2,7 @@
 # One alignment as a picture, a folder to look through, and what was seen.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-SENTENCE=${SENTENCE:-3} # of the test set, from 1
+SENTENCE=${SENTENCE:-4} # of the test set, from 1
 
 the_test_set() { # the arguments that view and report share
   printf '%s\n' --path "$MODELS/de-en/checkpoint_best.pt" --data "$BINARY" --source-lang de --target-lang en \
@@ -11,12 +11,17 @@ the_test_set() { # the arguments that view and report share
 }
 
 best_cell() { # METHOD: its lowest AER in the table of de-en, with setting and layer
-  awk -v method="$1" '$1 == method && ($2 == "awo" || $2 == "awi") && $3 ~ /^[0-9.]+$/ {
-      for (layer = 1; layer <= '"$LAYERS"'; layer++)
-        if (best == "" || $(layer + 2) + 0 < best) { best = $(layer + 2) + 0; where = toupper($2) " at layer " layer }
-    }
-    END { printf "%.1f (%s)", best, where }' "$RESULTS/compare.de-en.txt"
+  sed '/^Systems/,$d' "$RESULTS/compare.de-en.txt" |
+    awk -v method="$1" -v layers="$LAYERS" '$1 == method {
+        for (layer = 1; layer <= layers; layer++)
+          if (best == "" || $(layer + 2) < best) { best = $(layer + 2); where = $2 " " layer }
+      }
+      END { print best, where }'
 }
+
+[ -e "$RESULTS/compare.de-en.txt" ] || fail "there is no table yet; run 5_compare.sh first"
+read -r weights weights_setting weights_layer < <(best_cell weights)
+read -r norms norms_setting norms_layer < <(best_cell norms)
 
 announce "6 drawing sentence $SENTENCE, writing the report"
 if [ -e "$RESULTS/report/index.html" ] && [ -e "$RESULTS/sentence-$SENTENCE.png" ]; then
@@ -26,6 +31,7 @@ else
   mkdir -p "$RESULTS"
   mapfile -t test_set < <(the_test_set)
   logged "$WORK/6_view.log" normalign view "${test_set[@]}" --sentences "$SENTENCE" \
+    --setting "$norms_setting" --layer "$norms_layer" \
     -o "$RESULTS/sentence-$SENTENCE.png"
   rm -rf "$RESULTS/report"
   logged "$WORK/6_report.log" normalign report "${test_set[@]}" --all-sentences --title 'The demo: de-en' \
@@ -34,7 +40,7 @@ else
 fi
 cat <<END
 
-Seen: lowest AER of de-en by weights $(best_cell weights), by norms $(best_cell norms).
+Seen: lowest AER of de-en $weights by weights (${weights_setting^^}, layer $weights_layer), $norms by norms (${norms_setting^^}, layer $norms_layer).
 Look: $RESULTS/report/index.html, $RESULTS/layers.de-en.png, $RESULTS/sentence-$SENTENCE.png
 Your own data: normalign align --path CHECKPOINT --data DIR --source S --target T --bpe-codes CODES -o links.txt
 END
