@@ -225,7 +225,7 @@ def test_threshold_recounts(show, pairs):
     page = show(pairs, start=choice)
     page.click("#switch-decision label:has-text('threshold')")
     page.locator("#threshold").fill("0.3")
-    page.wait_for_function("document.querySelector('#live')?.textContent.includes('30.0 %: AER')")
+    page.locator("#live", has_text="30.0 %: AER").wait_for(state="attached")
     links = [links_of(pair, choice, threshold=0.3) for pair in pairs]
     whole, first = score([pair.gold for pair in pairs], links), score([pairs[0].gold], links[:1])
     assert f"AER {100 * whole.aer:.1f}." in page.locator("#live").inner_text()
