@@ -10,7 +10,7 @@ train_guided() { # DIRECTION
   # shellcheck disable=SC2086
   run_training "$(gpus)" "$WORK/3_train.$1.log" "$BINARY/$1" --source-lang "${1%-*}" --target-lang "${1#*-}" --load-alignments \
     --user-dir "$HERE/guided_alignment" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
-    --criterion guided_alignment --guided-layer "$GUIDED_LAYER" --guided-null "$GUIDED_NULL" \
+    --criterion guided_alignment --guided-layer "$(guided_layer)" --guided-null "$GUIDED_NULL" \
     --translation-weight "$TRANSLATION_WEIGHT" --label-smoothing 0.1 --dropout "$DROPOUT" \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \

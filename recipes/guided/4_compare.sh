@@ -5,10 +5,9 @@
 guided() { printf '%s' "$MODELS/$1/checkpoint_best.pt"; } # DIRECTION
 
 reading() { # how the guided layer is read
-  local layer=$GUIDED_LAYER null=best
-  if [ "$layer" = 0 ]; then layer=$(step model-options "$(teacher de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/'); fi
+  local null=best
   if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
-  printf -- '--method weights --layer %s --setting awi --null %s' "$layer" "$null"
+  printf -- '--method weights --layer %s --setting awi --null %s' "$(guided_layer)" "$null"
 }
 
 align() { # NAME ARGUMENTS...

@@ -8,7 +8,7 @@ SEED=${SEED:-1}                        # which of the teachers' seeds, and the s
 PAIRS=${PAIRS:-200000}                 # of the training text, the first so many; 0: all
 TEACHER_LAYER=${TEACHER_LAYER:-auto}   # the layer whose norms teach; auto: by agreement of the two directions
 TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-grow-diag}
-GUIDED_LAYER=${GUIDED_LAYER:-0}        # the layer that learns; 0: the last
+GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
 GUIDED_NULL=${GUIDED_NULL:-0}
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
 LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-100} DROPOUT=${DROPOUT:-0.1}
@@ -27,6 +27,13 @@ RESULTS=$WORK/results
 . "$HERE/../common/model.sh"
 
 teacher() { printf '%s' "$BASE/models/$1/seed$SEED/checkpoint_best.pt"; } # DIRECTION
+
+guided_layer() { # 2 of 6, 1 of 3, as normalign reads by default
+  local layers
+  if [ -n "$GUIDED_LAYER" ]; then printf '%s' "$GUIDED_LAYER" && return; fi
+  layers=$(step model-options "$(teacher de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
+  printf '%s' "$(((layers + 2) / 3))"
+}
 
 [ -e "$BASE/binary/dict.de.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of recipes/wmt16_de_en or europarl_de_en"
 for direction in $DIRECTIONS; do
