@@ -10,6 +10,7 @@ exec((HERE / "fairseq_normalign" / "version.py").read_text(encoding="utf-8"), VE
 
 EXTRAS = {
     "plots": ["matplotlib>=3.7"],
+    "gradients": ["captum>=0.7"],  # only an oracle beside our own gradients: nothing here imports it
     "aligners": ["eflomal>=2.0"],
     "sentencepiece": ["sentencepiece>=0.1.99"],
     "view": ["matplotlib>=3.7"],
@@ -18,7 +19,7 @@ EXTRAS = {
 EXTRAS["dev"] = [
     *EXTRAS["plots"],
     *EXTRAS["sentencepiece"],
-    "captum>=0.7",
+    *EXTRAS["gradients"],
     "hypothesis>=6.100",
     "mypy>=1.10",
     "playwright>=1.40",

@@ -49,8 +49,8 @@ def head_norms(weights: Tensor, gram: Tensor) -> Tensor:
 
 def vector_norms(weights: Tensor, gram: Tensor) -> Tensor:
     """Lengths ||sum_h alpha_h f_h(x)||, heads summed first: weights [B, H, T, S], gram [B, S, H, H] -> [B, T, S]."""
-    by_source = weights.permute(0, 3, 2, 1)  # [B, S, T, H]
-    squared = (torch.matmul(by_source, gram) * by_source).sum(-1)  # [B, S, T]
+    by_source = weights.permute(0, 3, 1, 2).contiguous()  # [B, S, H, T]: steps last, the long rows
+    squared = (torch.matmul(gram, by_source) * by_source).sum(2)  # [B, S, T]
     return _root(squared).transpose(1, 2)
 
 
