@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ..attribution import BlockMethod, LayerMethod, Method, ModelMethod, get_method
 from ..errors import NormalignError
-from .reading import decoder_layers, read_blocks, read_cross_attention, teacher_forcing
+from .reading import decoder_layers, read_blocks, read_cross_attention, run_decoder, teacher_forcing
 from .view import forced_view
 from .vocabulary import Sentence
 
@@ -124,8 +124,7 @@ def _one_model(
         if isinstance(method, LayerMethod):
             found = read_cross_attention(model, encoder_out, tokens, layers, read)
         else:
-            decoder: Any = model.decoder
-            decode = functools.partial(decoder, tokens, encoder_out=encoder_out, features_only=True)
+            decode = functools.partial(run_decoder, model, tokens, encoder_out)
             found = read_blocks(model, "cross", decode, layers, read)
     return torch.stack([found[layer] for layer in layers])
 

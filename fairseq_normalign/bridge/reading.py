@@ -66,6 +66,14 @@ def teacher_forcing(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
+def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: Any) -> None:
+    """A forced pass over [B, T]. A model that aligns with the whole target in view, as fairseq's transformer_align can
+    (``--full-context-alignment``), is read so: it learned to look at the source that way.
+    """
+    sees_all = {"full_context_alignment": True} if getattr(model, "full_context_alignment", False) else {}
+    model.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=True, **sees_all)
+
+
 def read_cross_attention(
     model: nn.Module,
     encoder_out: Any,
@@ -92,7 +100,7 @@ def read_cross_attention(
         for index in sorted(set(layers)):
             stack.enter_context(_hooked(modules[index].encoder_attn, index, take, keep_output))  # type: ignore[arg-type]
         with contextlib.suppress(_Enough):
-            model.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=True)  # type: ignore[operator]
+            run_decoder(model, prev_output_tokens, encoder_out)
     if len(results) != len(set(layers)):
         raise NormalignError(f"{type(model).__name__} did not run the layers {sorted(set(layers))} that were asked for")
     return results
@@ -184,7 +192,7 @@ def read_attention(
         def run() -> None:
             encoder_out = model.encoder(**encoder_input)  # type: ignore[operator]
             if kind != "encoder":
-                model.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=True)  # type: ignore[operator]
+                run_decoder(model, prev_output_tokens, encoder_out)
 
         found = read_blocks(model, kind, run, wanted, read)
     return [found[layer] for layer in wanted]

@@ -27,6 +27,7 @@ def register() -> None:
     mend_replace_unk()
     show_errors_in_one_line()
     importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
+    importlib.import_module(f"{PACKAGE}.models.normalign_aligner")
     importlib.import_module(f"{PACKAGE}.models.head_gates_criterion")
     importlib.import_module(f"{PACKAGE}.tasks.translation_normalign")
 

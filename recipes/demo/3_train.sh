@@ -2,14 +2,14 @@
 # Trains both directions at the same time, one core each. An interrupted training goes on from its last epoch.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-train() { # SOURCE TARGET
-  local model=$MODELS/$1-$2
+train() { # DIRECTION
+  local source=${1%-*} target=${1#*-} model=$MODELS/$1
   [ -e "$model/complete" ] && return
   mkdir -p "$model"
   # shellcheck disable=SC2046
-  logged "$WORK/3_train.$1-$2.log" fairseq-train "$BINARY" --source-lang "$1" --target-lang "$2" $(user_dir) \
+  logged "$WORK/3_train.$1.log" fairseq-train "$BINARY" --source-lang "$source" --target-lang "$target" $(user_dir_arguments) \
     --task "$TASK" --arch "$ARCH" --share-all-embeddings \
-    --encoder-layers "$LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
+    --encoder-layers "$ENCODER_LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
     --encoder-attention-heads "$HEADS" \
     --decoder-layers "$LAYERS" --decoder-embed-dim "$WIDTH" --decoder-ffn-embed-dim "$FEED_FORWARD" \
     --decoder-attention-heads "$HEADS" --decoder-learned-pos --dropout 0 \
@@ -21,7 +21,7 @@ train() { # SOURCE TARGET
   touch "$model/complete"
 }
 
-announce "3 training $LAYERS+$LAYERS layers for $UPDATES updates, de-en and en-de at once"
+announce "3 training $ENCODER_LAYERS+$LAYERS layers for $UPDATES updates, de-en and en-de at once"
 if [ -e "$MODELS/de-en/complete" ] && [ -e "$MODELS/en-de/complete" ]; then already_there && exit; fi
 [ -e "$BINARY/complete" ] || fail "there is no binary data yet; run 2_prepare.sh first"
 both_directions train

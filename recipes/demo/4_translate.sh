@@ -2,14 +2,14 @@
 # Translates the test set with fairseq-generate, which prints the alignment of each translation: norms, in words.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-translate() { # SOURCE TARGET
-  local out=$TRANSLATIONS/$1-$2.txt
+translate() { # DIRECTION
+  local source=${1%-*} target=${1#*-} out=$TRANSLATIONS/$1.txt
   [ -e "$out" ] && return
   # shellcheck disable=SC2046
-  logged "$WORK/4_translate.$1-$2.log" fairseq-generate "$BINARY" --source-lang "$1" --target-lang "$2" $(user_dir) \
-    --task "$TASK" --path "$MODELS/$1-$2/checkpoint_best.pt" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu \
+  logged "$WORK/4_translate.$1.log" fairseq-generate "$BINARY" --source-lang "$source" --target-lang "$target" $(user_dir_arguments) \
+    --task "$TASK" --path "$MODELS/$1/checkpoint_best.pt" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu \
     --num-workers 0 --print-alignment hard --post-process subword_nmt --normalign-layer auto
-  cp "$WORK/4_translate.$1-$2.log" "$out.part"
+  cp "$WORK/4_translate.$1.log" "$out.part"
   mv "$out.part" "$out"
 }
 

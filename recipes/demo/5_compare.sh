@@ -2,16 +2,16 @@
 # Forced alignment of the test set: AER of every layer, weights beside norms, both directions and symmetrized.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-compare() { # SOURCE TARGET: the gold is German first, and each direction is symmetrized with the other
-  local table=$RESULTS/compare.$1-$2.txt turned=--no-reverse-gold
-  [ "$1" = de ] || turned=--reverse-gold
+compare() { # DIRECTION: the gold is German first, and each direction is symmetrized with the other
+  local source=${1%-*} target=${1#*-} table=$RESULTS/compare.$1.txt turned=--no-reverse-gold
+  [ "$source" = de ] || turned=--reverse-gold
   [ -e "$table" ] && return
-  logged "$WORK/5_compare.$1-$2.log" normalign compare --data "$BINARY" --reverse-data "$BINARY" \
-    --path "$MODELS/$1-$2/checkpoint_best.pt" --source-lang "$1" --target-lang "$2" \
-    --reverse-path "$MODELS/$2-$1/checkpoint_best.pt" --symmetrize intersection,grow-diag \
-    --source "$RAW/test.$1" --target "$RAW/test.$2" --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" \
+  logged "$WORK/5_compare.$1.log" normalign compare --data "$BINARY" --reverse-data "$BINARY" \
+    --path "$MODELS/$1/checkpoint_best.pt" --source-lang "$source" --target-lang "$target" \
+    --reverse-path "$MODELS/$target-$source/checkpoint_best.pt" --symmetrize intersection,grow-diag \
+    --source "$RAW/test.$source" --target "$RAW/test.$target" --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" \
     --gold "$RAW/test.talp" --gold-format talp --gold-base 1 $turned \
-    --figure "$RESULTS/layers.$1-$2.png" -o "$table"
+    --figure "$RESULTS/layers.$1.png" -o "$table"
 }
 
 announce "5 comparing weights and norms: every layer, both directions"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import itertools
 import random
 import sys
@@ -135,6 +136,7 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 def main(argv: list[str] | None = None) -> int:
     """Run the command line."""
     args = _arguments(argv)
+    gc.disable()  # nothing here is cyclic, and looking for it takes two fifths of the time
     splits = split_corpus(args.seed, {name: getattr(args, name) for name in ("train", "valid", "test")})
     try:
         write_corpus(args.out, splits)

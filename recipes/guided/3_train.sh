@@ -2,10 +2,12 @@
 # Trains both directions on the links, from the teachers' parameters. An interrupted training goes on from its last checkpoint.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
+aligner() { if [ "$FULL_CONTEXT" = 1 ]; then printf -- '--aligner %s' "$(guided_layer)"; fi; }
+
 train_guided() { # DIRECTION
   local model=$MODELS/$1 options
   [ "$(cat "$model/complete" 2>/dev/null)" = "$MAX_UPDATE" ] && return
-  options=$(step model-options "$(teacher "$1")") || exit
+  options=$(step model-options "$(teacher "$1")" $(aligner)) || exit
   mkdir -p "$model"
   # shellcheck disable=SC2086
   run_training "$(gpus)" "$WORK/3_train.$1.log" "$BINARY/$1" --source-lang "${1%-*}" --target-lang "${1#*-}" --load-alignments \

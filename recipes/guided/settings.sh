@@ -7,9 +7,10 @@ WORK=${WORK:-$HERE/work}
 SEED=${SEED:-1}                        # which of the teachers' seeds, and the seed of this training
 PAIRS=${PAIRS:-200000}                 # of the training text, the first so many; 0: all
 TEACHER_LAYER=${TEACHER_LAYER:-auto}   # the layer whose norms teach; auto: by agreement of the two directions
-TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-grow-diag}
+TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-intersection} # few links, and mostly right: what they leave open, teaches nothing
 GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
 GUIDED_NULL=${GUIDED_NULL:-0}
+FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
 LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-100} DROPOUT=${DROPOUT:-0.1}
 MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-1500} SAVE_UPDATES=${SAVE_UPDATES:-250}

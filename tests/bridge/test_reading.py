@@ -28,6 +28,8 @@ VARIANTS = {
     "ours": ["--arch", "transformer_normalign"],
     "iwslt": ["--arch", "transformer_normalign_iwslt_de_en"],
     "guided": ["--arch", "transformer_align"],
+    "guided by all": ["--arch", "transformer_align", "--full-context-alignment"],
+    "aligner": ["--arch", "normalign_aligner", "--decoder-layers", "2"],
     "pre-norm": ["--arch", "transformer", "--encoder-normalize-before", "--decoder-normalize-before"],
     "shared": ["--arch", "transformer", "--share-all-embeddings"],
     "layerdrop": ["--arch", "transformer", "--encoder-layerdrop", "0.3", "--decoder-layerdrop", "0.3"],
@@ -134,6 +136,23 @@ def test_weights_are_what_fairseq_itself_returns(binarized):
     _, extra = model(**batch.encoder_input, prev_output_tokens=previous)
     ours = soft(task, [model], batch, "weights")[0][-1]
     np.testing.assert_allclose(ours, extra["attn"][0][0].detach().numpy(), atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "sees_all"), [("plain", False), ("guided by all", True), ("aligner", True)])
+def test_only_aligners_see_the_words_that_follow(binarized, name, sees_all):
+    task, model = build(binarized, VARIANTS[name])
+    one, other = (soft(task, [model], sample(task, [("d1 d2 d3", f"x1 x2 {last}")]))[0] for last in ("x3", "x7"))
+    assert np.allclose(one[:, :3], other[:, :3]) is not sees_all
+
+
+def test_an_aligner_starts_from_the_lower_layers_of_a_deeper_model(binarized):
+    _, plain = build(binarized, VARIANTS["plain"])
+    task, aligner = build(binarized, VARIANTS["aligner"])
+    aligner.load_state_dict(plain.state_dict(), strict=True)
+    batch = sample(task, [("d1 d2", "x1")])
+    ours, theirs = (soft(task, [model], batch, layers=[0])[0][0] for model in (aligner, plain))
+    np.testing.assert_array_equal(ours[-1], theirs[-1])  # the last word has seen all words anyway
+    assert not np.allclose(ours[0], theirs[0])
 
 
 def test_the_decoder_stops_at_the_layer_asked_for(binarized):

@@ -115,6 +115,24 @@ def test_a_recipe_from_start_to_end_and_again(run_step: Steps, corpus: Path, tmp
 
 
 @pytest.mark.slow
+def test_the_demo_from_start_to_end_and_again(run_step: Steps, tmp_path: Path) -> None:
+    small = {"TRAIN": 300, "VALID": 20, "TEST": 20, "MERGES": 200, "UPDATES": 20, "WIDTH": 16, "FEED_FORWARD": 32}
+    first = run_step("demo/run.sh", **small)
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert "\nSeen: lowest AER of de-en" in first.stdout
+    assert re.search(r"^ *A-3\t\d+-\d+", first.stdout, flags=re.MULTILINE)
+    results = tmp_path / "work" / "results"
+    for made in ("report/index.html", "layers.de-en.png", "layers.en-de.png", "sentence-4.png"):
+        assert (results / made).stat().st_size > 1000
+    again = run_step("demo/run.sh", **small)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.count("there already") == 6
+    assert re.sub(r" +\d+ s$", " there already", first.stdout, flags=re.MULTILINE) == re.sub(
+        " +there", " there", again.stdout
+    )
+
+
+@pytest.mark.slow
 def test_guided_from_start_to_end(run_step: Steps, corpus: Path, tmp_path: Path) -> None:
     base = tmp_path / "base"
     for step in STEPS[:7]:

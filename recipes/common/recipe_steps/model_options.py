@@ -16,6 +16,7 @@ SHARED = ("share_all_embeddings", "share_decoder_input_output_embed")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--aligner", type=int, metavar="N", help="of an aligner with so many of its decoder layers")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -27,7 +28,10 @@ def run(args: argparse.Namespace) -> None:
     register()
     state = safe_load(str(args.checkpoint))
     saved = state["args"] if state.get("args") is not None else state["cfg"]["model"]
-    print("--arch transformer_normalign", *options_of(saved))
+    if args.aligner:
+        print("--arch normalign_aligner", *options_of(saved), "--decoder-layers", args.aligner)
+    else:
+        print("--arch transformer_normalign", *options_of(saved))
 
 
 def options_of(saved: Any) -> Iterator[str]:
