@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
+
+from fairseq_normalign.errors import NormalignError
 
 from .conftest import RECIPES
 
@@ -60,3 +63,13 @@ def test_no_attention_is_a_large_loss_and_not_an_infinite_one(criterion) -> None
     attention = torch.zeros(1, 3, 2)
     loss, _ = criterion.alignment_loss(attention, sample_of([[7, 8, END]], [(0, 0, 0)]), PAD, 0.0)
     assert 10 < float(loss) < 100
+
+
+def test_an_aligner_that_sees_every_word_is_not_taught_to_guess_them(criterion) -> None:
+    task = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD))
+    taught = criterion.GuidedAlignmentCriterion(task, False, 0.1, 1, 0.0, translation_weight=1.0)
+    aligner = SimpleNamespace(decoder=SimpleNamespace(num_layers=2), full_context_alignment=True)
+    with pytest.raises(NormalignError, match="has to be 0"):
+        taught._layer(aligner)
+    taught.translation_weight = 0
+    assert taught._layer(aligner) == 0
