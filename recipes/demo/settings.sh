@@ -5,7 +5,7 @@ DEMO=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 WORK=${WORK:-$DEMO/work}
 
 SEED=${SEED:-1}
-TRAIN=${TRAIN:-30000} VALID=${VALID:-500} TEST=${TEST:-500} # sentence pairs
+TRAIN=${TRAIN:-20000} VALID=${VALID:-500} TEST=${TEST:-500} # sentence pairs
 MERGES=${MERGES:-4000}                                      # of subword-nmt, joint
 UPDATES=${UPDATES:-1100}
 TOKENS=${TOKENS:-1500} # a batch
