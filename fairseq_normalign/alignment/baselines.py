@@ -146,7 +146,13 @@ class Runner(ABC):
         with open(output or os.devnull, "wb") as out, open(directory / "errors", "wb+") as errors:
             try:
                 code = subprocess.run(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=errors, cwd=directory, check=False
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=out,
+                    stderr=errors,
+                    cwd=directory,
+                    env={"USER": "nobody", **os.environ},  # GIZA++ crashes where it is not set, as in containers
+                    check=False,
                 ).returncode
             except OSError as error:
                 raise NormalignError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None

@@ -9,6 +9,8 @@ from pathlib import Path
 from .decide import Link
 from .formats import Lengths, OptionNames, in_step, open_alignment
 
+GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
+
 
 @dataclass(frozen=True)
 class Gold:
@@ -32,7 +34,8 @@ def read_gold(
     target: str | Path | None = None,
 ) -> list[Gold]:
     """Read a gold file whole; ``source`` and ``target``, the texts, help to settle its base and direction."""
-    return [_gold_of(links) for links in _sentences(path, format, base, reverse, source, target)]
+    rows = _sentences(path, format, base, reverse, source, target, GOLD_OPTIONS)
+    return [_gold_of(links) for links in rows]
 
 
 def read_links(
@@ -45,7 +48,7 @@ def read_links(
     target: str | Path | None = None,
 ) -> list[list[Link]]:
     """Read an alignment file whole: the sorted links of every sentence, whatever their marks. As :func:`read_gold`."""
-    rows = _sentences(path, format, base, reverse, source, target)
+    rows = _sentences(path, format, base, reverse, source, target, OptionNames())
     return [[(s, t) for s, t, _ in links] for links in rows]
 
 
@@ -54,7 +57,7 @@ def _gold_of(links: Iterable[tuple[int, int, bool]]) -> Gold:
     return Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
 
 
-def _sentences(path, format, base, reverse, source, target) -> Iterator[list[tuple[int, int, bool]]]:
-    with open_alignment(path, format=format, base=base, reverse=reverse, options=OptionNames()) as file:
+def _sentences(path, format, base, reverse, source, target, options) -> Iterator[list[tuple[int, int, bool]]]:
+    with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
         for (block,) in in_step([file], Lengths(source, target)):
             yield from block.sentences()

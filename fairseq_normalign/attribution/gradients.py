@@ -114,14 +114,13 @@ class IntegratedGradients(_OfOutput):
 
 @register_method("smoothgrad")
 class SmoothGrad(_OfOutput):
-    """Input times gradient, the gradient averaged over n noisy copies of the source (Ding et al. 2019).
+    """Input times gradient, what is below zero as zero, averaged over n noisy copies of the source (Ding et al. 2019).
 
-    n = 30 and sigma = 0.15 are those of the experiments they released. The noise is Gaussian; its standard deviation is
-    sigma times the distance between the smallest and the largest number in the embeddings of the sentence, as Smilkov
-    et al. 2017 scale it. It is the same in every run, and that of a sentence does not hang on the batch it is in.
+    n = 30, sigma = 0.15 and the positive part of each copy are those of the experiments they released. The noise is
+    Gaussian; its standard deviation is sigma times the distance between the smallest and the largest number in the
+    embeddings of the sentence, as Smilkov et al. 2017 scale it. It is the same in every run, and that of a sentence
+    does not hang on the batch it is in.
     """
-
-    signed = True
 
     def __init__(self, n: int = 30, sigma: float = 0.15, seed: int = 1) -> None:
         self.n = _at_least_one("smoothgrad", "n", n)
@@ -138,7 +137,7 @@ class SmoothGrad(_OfOutput):
         for sample in range(self.n):
             noisy = embeddings.clone()
             noisy[real] += torch.cat([one[sample] for one in noise])
-            total = total + step_gradients(view, noisy, times(embeddings))
+            total = total + step_gradients(view, noisy, times(embeddings)).clamp_min(0)
         return total.unsqueeze(0) / self.n
 
     def _noise(self, sentence: Tensor) -> Tensor:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -73,7 +75,18 @@ def is_bert(path: str | Path) -> bool:
     return Path(path).is_dir()
 
 
+def hide_broken_audio() -> None:
+    """transformers imports torchaudio, which fairseq asks for, if it is there; built for another torch, it crashes."""
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except (OSError, RuntimeError):
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]
+
+
 def _load(path: str | Path) -> tuple[Any, Any]:
+    hide_broken_audio()
     try:
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging

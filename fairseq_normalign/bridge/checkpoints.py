@@ -102,12 +102,16 @@ def _meter_types() -> list[Any]:
     return [*classes, *((cls, f"fairseq.meters.{cls.__name__}") for cls in classes)]
 
 
-def safe_load(file: Any, map_location: Any = "cpu", **ignored: Any) -> Any:
-    """``torch.load`` that runs nothing: what the allow-list does not name is refused, in one line, by name."""
+def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ignored: Any) -> Any:
+    """``torch.load`` that runs nothing: what the allow-list does not name is refused, in one line, by name.
+
+    ``mmap``: read the tensors of a file only when they are used.
+    """
     name = _name_of(file)
     with _open(file) as handle, torch.serialization.safe_globals(allow_list()):
+        mapped = mmap and zipfile.is_zipfile(name)  # checkpoints of before 2020 are none
         try:
-            state = torch.load(handle, map_location=map_location, weights_only=True)
+            state = torch.load(name if mapped else handle, map_location=map_location, weights_only=True, mmap=mapped)
         except (pickle.UnpicklingError, AttributeError) as error:
             raise NormalignError(f"{name}: {_refusal(error)}") from None
         except (EOFError, RuntimeError, OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:

@@ -36,6 +36,8 @@ class Readers:
         self.models = direction.aligner.models
         self.heads = heads
         self.seconds: defaultdict[str, float] = defaultdict(float)
+        self.on_method: Callable[[str], object] = lambda name: None
+        """Told the name of each method before it reads a batch: some take minutes."""
         self.methods = {name: get_method(name) for name in methods}
         self._attention = {name: method for name, method in self.methods.items() if isinstance(method, LayerMethod)}
         dictionary = direction.aligner.target.dictionary
@@ -52,8 +54,10 @@ class Readers:
         """What each method says of every target of a batch. Rows of an ensemble are normalized, then averaged."""
         found: list[dict[str, EveryLayer]] = [{name: EveryLayer() for name in self.methods} for _ in batch.targets]
         if self._attention:
+            self.on_method(" and ".join(self._attention))
             self._read_attention(batch, found)
-        for name in self.methods.keys() - self._attention.keys():
+        for name in (name for name in self.methods if name not in self._attention):
+            self.on_method(name)
             before = time.perf_counter()
             soft = soft_alignments(self.models, batch, name, None, start=self._start, pad=self._pad)
             self.seconds[name] += time.perf_counter() - before

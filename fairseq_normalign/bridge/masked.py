@@ -24,7 +24,7 @@ def masked_state(path: str | Path) -> dict[str, Any] | None:
 
     if not Path(path).is_file():
         return None
-    state = safe_load(str(path))
+    state = safe_load(str(path), mmap=True)
     return state if _architecture(state).startswith(MODELS) else None
 
 

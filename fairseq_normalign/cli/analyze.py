@@ -85,6 +85,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     heads = parser.add_argument_group("heads")
     heads.add_argument("--gold", metavar="FILE", help="gold alignments: the AER of each head over the encoder")
     heads.add_argument("--gold-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    heads.add_argument("--gold-base", type=int, choices=(0, 1), help="what the gold counts the first word as")
+    heads.add_argument("--reverse-gold", action=argparse.BooleanOptionalAction, help="its links have the target first")
     heads.add_argument("--relevance", type=positive, metavar="N", help="LRP relevance on the first N pairs; slow")
     writing = parser.add_argument_group("writing")
     writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
@@ -279,7 +281,7 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
         from ..alignment.gold import read_gold
 
-        golds = read_gold(args.gold, format=args.gold_format)
+        golds = read_gold(args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold)
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
         for (method, setting), layers in error_of_heads(observer.direction, pairs, golds[: len(pairs)]).items():

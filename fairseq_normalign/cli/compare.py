@@ -172,6 +172,7 @@ def _decide(
     readers.warm_up(direction, encoded)
     shown = args.progress or sys.stderr.isatty()
     with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
+        readers.on_method = bar.set_postfix_str
         decisions = decide_everything(direction, encoded, readers, done=bar.update)
     aligned = sum(pair is not None for pair in decisions)
     if not aligned:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
-from ..alignment.gold import Gold
+from ..alignment.gold import GOLD_OPTIONS, Gold
 from ..errors import NormalignError
 from ..report import sources
 from ..report.pairs import Choice, Pair, Reading, ReadingShape, Side
@@ -155,7 +155,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
         return None
     rows = sources.read_marked(
         args.gold,
-        options=sources.GOLD_OPTIONS,
+        options=GOLD_OPTIONS,
         format=args.gold_format,
         base=args.gold_base,
         reverse=args.reverse_gold,

@@ -17,7 +17,6 @@ from ..errors import NormalignError
 from ..files import display_name, read_lines, words_of
 from .pairs import Pair, Reading, Side
 
-GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
 LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
 
 Marked = list[tuple[int, int, bool]]

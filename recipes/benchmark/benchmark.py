@@ -45,6 +45,7 @@ class Plan:
 
     repetitions: int = 7
     pairs: int = 16
+    method_pairs: int = 4
     process_pairs: int = 6144
     process_size: Size = field(default_factory=lambda: Size(channels=256, inner=1024, heads=4, layers=3, words=8192))
     lengths: tuple[int, ...] = (10, 20, 40, 80, 160)
@@ -53,7 +54,7 @@ class Plan:
     scored: int = 1_000_000
 
 
-QUICK = Plan(3, 8, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
+QUICK = Plan(3, 8, 2, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
 
 
 def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
@@ -80,6 +81,13 @@ def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[
     yield Row("memory for the norms at T=S=60: slow formula / ours", memory["slow"] / memory["fast"], ">= 20")
     yield Row("T=S=60: whole pass, slow formula at all layers / ours at layer 2", whole["slow"] / whole["low"], ">= 10")
     yield Row("T=S=60: whole pass, slow formula at all layers / ours at all", whole["slow"] / whole["heads"])
+
+
+def methods(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> None:
+    """Every method, as it is read by default, on a few sentences: some run the model hundreds of times."""
+    seconds = alone("passes", "seconds_of_methods", checkpoint, plan.method_pairs, 20, plan.repetitions)
+    ratios = {name: _of(seconds, name) for name in sorted(seconds, key=seconds.__getitem__) if name != "plain"}
+    results["methods"] = {"cpu_seconds": seconds, "of_a_plain_pass": ratios}
 
 
 def generation(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
@@ -135,6 +143,12 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
+def methods_table(ratios: dict[str, float]) -> str:
+    width = max(map(len, ratios))
+    lines = [f"{name:<{width}}  {ratio:7.1f}" for name, ratio in ratios.items()]
+    return "\n".join(["cost of each method, x a plain forward pass", "", *lines])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes: a few minutes")
@@ -155,12 +169,14 @@ def main() -> None:
                 print(
                     f"[{time.perf_counter() - begun:5.0f} s] {row.what}: {row.ratio:.3f}", file=sys.stderr, flush=True
                 )
+        methods(plan, checkpoint, results)
         growth(plan, folder, results)
     results["ratios"] = [{**asdict(row), "holds": row.holds} for row in rows]
     (args.output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    (args.output / "table.txt").write_text(table(rows) + "\n", encoding="utf-8")
+    tables = f"{table(rows)}\n\n{methods_table(results['methods']['of_a_plain_pass'])}\n"
+    (args.output / "table.txt").write_text(tables, encoding="utf-8")
     draw(results, args.output / "growth.png")
-    print(table(rows))
+    print(tables, end="")
     print(f"\nall of it in {args.output}/: table.txt, results.json, growth.png")
 
 

@@ -26,16 +26,16 @@ sys.exit(code)
 """The command, and what it took as the last line. (What wait4 says of a child's memory counts its parent's too.)"""
 
 
-def in_turns(works: Mapping[str, Callable[[], Any]], repetitions: int) -> dict[str, float]:
-    """Median CPU seconds of this process for each piece of work, after one round that does not count."""
+def in_turns(works: Mapping[str, Callable[[], Any]], repetitions: int, *, before: int = 1) -> dict[str, float]:
+    """Median CPU seconds of this process for each piece of work, after rounds ``before`` that do not count."""
     seconds: dict[str, list[float]] = {name: [] for name in works}
-    for turn in range(repetitions + 1):
+    for turn in range(before + repetitions):
         for name, work in works.items():
             gc.collect()
-            before = time.process_time()
+            started = time.process_time()
             work()
-            if turn:
-                seconds[name].append(time.process_time() - before)
+            if turn >= before:
+                seconds[name].append(time.process_time() - started)
     return {name: statistics.median(values) for name, values in seconds.items()}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,12 @@ from made_up import batch_of, load
 from measuring import in_turns, peak_megabytes
 from torch import Tensor
 
+from fairseq_normalign.attribution import METHODS
 from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
 from fairseq_normalign.bridge.corpus import EncodedAligner
 from fairseq_normalign.bridge.every_layer import Readers
 from fairseq_normalign.bridge.forced import Batch, decoder_input, soft_alignments
+from fairseq_normalign.bridge.options import AlignmentOptions
 
 
 def slow_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,7 +58,12 @@ class Passes:
 
     def low(self) -> None:
         """Norms at the bottom third of the decoder."""
-        self._soft("norms", [round(len(self.layers) / 3) - 1])
+        self.method("norms")
+
+    def method(self, name: str) -> None:
+        """One method with its default options, at the layer where it is read by default."""
+        layer = AlignmentOptions(name).layer_of(self.model)
+        soft_alignments([self.model], self.batch, name, [layer], start=2, pad=1)
 
     def every(self) -> None:
         """Norms and weights of every layer, in one pass."""
@@ -74,9 +82,6 @@ class Passes:
 
     def _readers(self, *, heads: bool) -> Readers:
         return Readers(self.encoded_aligner, ["norms", "weights"], heads=heads)
-
-    def _soft(self, method: str, layers: list[int]) -> None:
-        soft_alignments([self.model], self.batch, method, layers, start=2, pad=1)
 
 
 @contextlib.contextmanager
@@ -113,6 +118,14 @@ def seconds(checkpoint: str, ways: list[str], pairs: int, length: int, repetitio
     """CPU seconds of some of the ways to run a batch."""
     passes = Passes(checkpoint, pairs, length)
     return in_turns({way: getattr(passes, way) for way in ways}, repetitions)
+
+
+def seconds_of_methods(checkpoint: str, pairs: int, length: int, repetitions: int) -> dict[str, float]:
+    """CPU seconds of a plain pass and of every method of the registry; those that run the model n times run once."""
+    passes = Passes(checkpoint, pairs, length)
+    works = {name: functools.partial(passes.method, name) for name in METHODS}
+    long = {name: works.pop(name) for name in list(works) if "n" in inspect.signature(METHODS[name]).parameters}
+    return {**in_turns({"plain": passes.plain, **works}, repetitions), **in_turns(long, 1, before=0)}
 
 
 def megabytes(checkpoint: str, way: str, pairs: int, length: int) -> float:

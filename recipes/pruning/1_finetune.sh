@@ -2,27 +2,13 @@
 # Fine-tunes the demo's de-en model with a gate on each head, once for each lambda.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-positions() { # the demo's decoder may learn its positions; so must this one then
-  python - "$MODELS/de-en/checkpoint_best.pt" 2>/dev/null <<'END'
-import sys
-from fairseq_normalign.bridge.checkpoints import safe_load
-
-if "decoder.embed_positions.weight" in safe_load(sys.argv[1])["model"]:
-    print("--decoder-learned-pos")
-END
-}
-
 finetune() { # LAMBDA
   local out=$SWEEP/$1
   mkdir -p "$out"
-  # shellcheck disable=SC2046
+  # shellcheck disable=SC2046,SC2086
   logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir) \
-    --task "$TASK" --arch transformer_normalign --share-all-embeddings \
+    --task "$TASK" --arch transformer_normalign $architecture --dropout 0 \
     --finetune-from-model "$MODELS/de-en/checkpoint_best.pt" \
-    --encoder-layers "$LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
-    --encoder-attention-heads "$HEADS" \
-    --decoder-layers "$LAYERS" --decoder-embed-dim "$WIDTH" --decoder-ffn-embed-dim "$FEED_FORWARD" \
-    --decoder-attention-heads "$HEADS" $(positions) --dropout 0 \
     --normalign-gates "$GATES" --normalign-gates-speed "$GATE_SPEED" \
     --criterion label_smoothed_cross_entropy_with_head_gates --normalign-gates-lambda "$1" --label-smoothing 0.1 \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 --lr "$GATE_RATE" \
@@ -31,6 +17,8 @@ finetune() { # LAMBDA
   touch "$out/finetuned"
 }
 
+architecture=$(python "$PRUNING/architecture.py" "$MODELS/de-en/checkpoint_best.pt" 2>"$SWEEP/1_architecture.log") ||
+  fail "$MODELS/de-en/checkpoint_best.pt cannot be read; see $SWEEP/1_architecture.log"
 for lambda in $LAMBDAS; do
   announce "1 fine-tuning with gates, lambda $lambda, $GATE_UPDATES updates"
   if [ -e "$SWEEP/$lambda/finetuned" ]; then already_there && continue; fi

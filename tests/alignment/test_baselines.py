@@ -29,6 +29,8 @@ open(options["-r"], "w").write("".join("\\n" for _ in lines))
 MKCLS = "open(sys.argv[4][2:], 'w').write('')"
 
 GIZA = """
+import os
+assert os.environ["USER"], "GIZA++ crashes without"
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 assert open(options["-CoocurrenceFile"]).read()
 words = {side: dict(line.split()[:2] for line in open(options[side])) for side in ("-S", "-T")}
@@ -88,7 +90,8 @@ def test_eflomal_runs_once_for_both_directions(tmp_path):
     assert len(found.commands) == 1
 
 
-def test_giza_in_both_directions_from_files_in_parts(tmp_path):
+def test_giza_in_both_directions_from_files_in_parts(tmp_path, monkeypatch):
+    monkeypatch.delenv("USER", raising=False)
     program(tmp_path, "mgiza", GIZA)
     program(tmp_path, "mkcls", MKCLS)
     long = (["w"] * 101, ["v"])

@@ -67,7 +67,7 @@ def test_integrated_gradients_add_up_to_the_difference(pre_norm):
     torch.testing.assert_close(total, difference, atol=float(difference.abs().max()) * 1e-3, rtol=0)
 
 
-def test_smoothgrad_is_the_mean_over_the_noisy_copies(view):
+def test_smoothgrad_is_the_mean_of_the_positive_parts_of_the_noisy_copies(view):
     embeddings = view.source_embeddings
     method = SmoothGrad(n=3, sigma=0.2)
     total = 0
@@ -77,12 +77,13 @@ def test_smoothgrad_is_the_mean_over_the_noisy_copies(view):
             sentence = embeddings[number][real]
             drawn = torch.randn(3, *sentence.shape, generator=torch.Generator().manual_seed(1)).double()
             noisy[number][real] = sentence + drawn[sample] * 0.2 * (sentence.max() - sentence.min())
-        total = total + step_gradients(view, noisy, times(embeddings))
+        total = total + step_gradients(view, noisy, times(embeddings)).clamp_min(0)
     torch.testing.assert_close(method.run(view, [])[0], total / 3)
 
 
-def test_smoothgrad_without_noise_is_input_times_gradient(view):
-    torch.testing.assert_close(SmoothGrad(n=2, sigma=0.0).run(view, []), InputTimesGradient().run(view, []))
+def test_smoothgrad_without_noise_is_the_positive_part_of_input_times_gradient(view):
+    expected = InputTimesGradient().run(view, []).clamp_min(0)
+    torch.testing.assert_close(SmoothGrad(n=2, sigma=0.0).run(view, []), expected)
 
 
 def test_smoothgrad_of_a_sentence_does_not_hang_on_its_batch(model):

@@ -7,7 +7,9 @@ import pytest
 import torch
 
 from fairseq_normalign.attribution.block import decomposition_error
+from fairseq_normalign.bridge.bert import BertObserver, hide_broken_audio
 
+hide_broken_audio()
 transformers = pytest.importorskip("transformers")
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "##s", "."]
@@ -34,8 +36,6 @@ def bert(tmp_path):
 
 
 def test_blocks_add_up(bert):
-    from fairseq_normalign.bridge.bert import BertObserver
-
     observer, blocks = BertObserver(bert), []
     tokens = torch.tensor([[2, 5, 6, 3], [2, 7, 3, 0]])
     observer.run(tokens, tokens != 0, lambda index, block: blocks.append(block))
@@ -43,7 +43,6 @@ def test_blocks_add_up(bert):
 
 
 def test_lines_and_categories(bert, capsys):
-    from fairseq_normalign.bridge.bert import BertObserver
     from fairseq_normalign.cli import main
 
     observer = BertObserver(bert)

@@ -19,7 +19,7 @@ from fairseq_normalign.bridge.pruning import prune
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
 from tests.attribution.tiny_models import dictionary, tiny_batch
-from tests.conftest import PACKAGE, TINY_MODEL, TINY_TRAINING, generate, lines_of, succeed
+from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
 
 register.register()
 
@@ -155,13 +155,13 @@ def test_what_cannot_be_pruned_is_refused(tmp_path, capsys):
 def test_the_whole_way_by_commands(binarized, plain_checkpoint, tmp_path):
     """Fine-tune a stock checkpoint with gates, close some, prune, translate: the same with gates and without heads."""
     out = tmp_path / "gates"
+    architecture = succeed("python", REPOSITORY / "recipes/pruning/architecture.py", plain_checkpoint).stdout.split()
     trained = succeed(
         *("fairseq-train", binarized, "--user-dir", PACKAGE, "--save-dir", out, "--max-update", 25),
-        *("--finetune-from-model", plain_checkpoint, "--arch", "transformer_normalign", "--share-all-embeddings"),
+        *("--finetune-from-model", plain_checkpoint, "--arch", "transformer_normalign", *architecture),
         *("--task", "translation_normalign", "--normalign-gates", ALL, "--normalign-gates-speed", 60),
         *TINY_TRAINING,
         *("--criterion", "label_smoothed_cross_entropy_with_head_gates", "--normalign-gates-lambda", 0.05),
-        *TINY_MODEL,
         *("--log-interval", 5, "--log-format", "simple"),
     )
     heads = [int(float(count)) for count in re.findall(r"heads_cross=([\d.]+)", trained.stdout + trained.stderr)]

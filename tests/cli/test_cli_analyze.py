@@ -38,8 +38,8 @@ def test_every_analysis(what, kind, command, tmp_path, capsys):
 def test_relevance_and_error_of_heads(command, bitext, tmp_path, capsys):
     gold = tmp_path / "gold"
     lengths = [len(line.replace("@@ ", "").split()) for line in (bitext / "test.de").read_text().splitlines()]
-    gold.write_text("".join(" ".join(f"{i}-{n - 1 - i}" for i in range(n)) + "\n" for n in lengths))
-    options = ["--gold", str(gold), "--gold-format", "pharaoh", "--relevance", "5", "--style", "json"]
+    gold.write_text("".join(" ".join(f"{i + 1}-{n - i}" for i in range(n)) + "\n" for n in lengths))
+    options = ["--gold", str(gold), *"--gold-format pharaoh --gold-base 1 --relevance 5 --style json".split()]
     assert main(["analyze", "heads", *command, *options]) == 0
     (table,) = json.loads(capsys.readouterr().out)["tables"]
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]
