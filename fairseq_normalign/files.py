@@ -94,8 +94,13 @@ def _replacing(path: Path, mode: str) -> Iterator[Any]:
     if path.exists() and not path.is_file():  # a device or pipe cannot be renamed over
         if path.is_dir():
             raise NormalignError(f"{path}: is a directory")
-        with open(path, mode, **_text_options(mode)) as handle:
-            yield handle
+        try:
+            with open(path, mode, **_text_options(mode)) as handle:
+                yield handle
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise NormalignError(f"{path}: {_reason(error)}") from None
         return
     check_writable(path)
     descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import MissingExtra, NormalignError
-from ..files import words_of
+from ..files import read_lines, words_of
 
 
 class Splitter(Protocol):
@@ -44,10 +46,16 @@ class SubwordNmt:
     def __init__(self, codes: str | Path) -> None:
         from subword_nmt.apply_bpe import BPE
 
+        lines = list(read_lines(codes))
+        for number, line in enumerate(lines, start=1):
+            is_version = number == 1 and re.fullmatch(r"#version: [0-9]{1,3}(\.[0-9]{1,3}){0,3} *", line)
+            if not is_version and len(words_of(line)) != 2:
+                raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of subword-nmt: two pieces")
+        if not lines:
+            raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt are wanted")
         try:
-            with open(codes, encoding="utf-8") as handle:
-                self._bpe = BPE(handle)
-        except (OSError, UnicodeDecodeError, ValueError, IndexError, SystemExit) as error:
+            self._bpe = BPE(io.StringIO("\n".join(lines) + "\n", newline="\n"))
+        except (ValueError, IndexError, SystemExit) as error:
             raise NormalignError(f"{codes}: not the codes of subword-nmt ({error})") from None
 
     def __call__(self, words: Sequence[str]) -> list[str]:

@@ -222,7 +222,7 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
     counts = np.zeros(len(inventory.symbols))
     for row, line in enumerate(read_lines(path), start=1):
         words = words_of(line)
-        if len(words) < 2 or not words[-1].isdecimal():
+        if len(words) < 2 or not re.fullmatch("[0-9]{1,18}", words[-1]):
             raise NormalignError.at(path, row, f"'{line}' is not a piece and its count")
         if words[0] in number:
             counts[number[words[0]]] = int(words[-1])

@@ -21,6 +21,7 @@ from ..analysis.comparison import Sampling, Seed, compare
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..report.comparison import STYLES, draw_layers, render_comparison
+from ..report.figures import figure_format
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -31,6 +32,7 @@ from .model_arguments import (
     method_list,
     positive,
     prepare_torch,
+    warn_of_unknown_pieces,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +101,10 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         raise NormalignError(
             f"--path has {len(args.path)} checkpoints, --reverse-path {len(args.reverse_path)}: each needs its partner"
         )
+    if not 0 <= args.digits <= 17:
+        raise NormalignError(f"--digits is from 0 to 17, not {args.digits}")
+    if args.seed < 0:
+        raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
     for way in ways:
         if way not in SYMMETRIZATIONS:
@@ -112,6 +118,8 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
     for path in (args.figure, args.output):
         if path and path != STDIO:
             check_writable(path)
+    if args.figure:
+        figure_format(args.figure)
     return ways, added
 
 
@@ -154,6 +162,7 @@ def _seed(
     aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
     forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods)
     _check_gold(args, golds, forward)
+    warn_of_unknown_pieces("normalign compare", aligner)
     if aligner.backward is None:
         return Seed(forward, speed=speed)
     turned = aligner.backward.encode([(target, source) for source, target in pairs])
