@@ -104,7 +104,7 @@ def show_errors_in_one_line() -> None:
         return
 
     def hook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-        found = _ending(error)
+        found = ending(error)
         if found is None:
             previous(kind, error, trace)
             return
@@ -118,7 +118,7 @@ def show_errors_in_one_line() -> None:
     sys.excepthook = hook
 
 
-def _ending(error: BaseException) -> tuple[int, str] | None:
+def ending(error: BaseException) -> tuple[int, str] | None:
     """Exit code and message of errors that are no bugs; None for those that are."""
     if isinstance(error, NormalignError):
         return 2, f"error: {error}"

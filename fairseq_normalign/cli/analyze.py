@@ -282,7 +282,9 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
         golds = read_gold(args.gold, format=args.gold_format)
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
-        for (method, setting), layers in error_of_heads(observer.direction, pairs, golds[: len(pairs)]).items():
+        for (method, setting), layers in error_of_heads(
+            observer.direction, pairs, golds[: len(pairs)], name=args.gold
+        ).items():
             heads.extra[f"AER {method} {setting}"] = [100 * layer for layer in layers]
 
 

@@ -18,6 +18,7 @@ from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
 from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
 from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.decisions import check_gold
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..report.comparison import STYLES, draw_layers, render_comparison
@@ -161,7 +162,7 @@ def _seed(
 ) -> Seed:
     aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
     forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods)
-    _check_gold(args, golds, forward)
+    check_gold(args.gold, golds, forward)
     warn_of_unknown_pieces("normalign compare", aligner)
     if aligner.backward is None:
         return Seed(forward, speed=speed)
@@ -186,19 +187,6 @@ def _decide(
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
     return decisions, {name: aligned / seconds for name, seconds in readers.seconds.items()}
-
-
-def _check_gold(args: argparse.Namespace, golds: Sequence[Gold], decisions: Sequence[PairDecisions | None]) -> None:
-    """Gold of other words than the text's would be scored without a sign."""
-    for number, (gold, pair) in enumerate(zip(golds, decisions, strict=True), start=1):
-        if pair is None:
-            continue
-        for source, target in sorted(gold.possible):
-            if source >= len(pair.source) or target >= len(pair.target):
-                raise NormalignError(
-                    f"{args.gold}: sentence {number} links word {source + 1} to word {target + 1}, but the pair has "
-                    f"{len(pair.source)} and {len(pair.target)} words; is the text tokenized as the gold's?"
-                )
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

@@ -105,7 +105,7 @@ def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None)
     width, height = layout.size
     if width * height * style.dpi**2 > _MOST_DOTS:
         raise NormalignError(
-            f"sentence {pair.id + 1} has {len(source)} and {len(target)} words: too many for a figure; the page takes it"
+            f"sentence {pair.id + 1}: {len(source)} and {len(target)} words are too many for a figure; a page has room"
         )
     figure = figure_class(figsize=layout.size)
     for number, panel in enumerate(panels):

@@ -149,8 +149,10 @@ class TranslationNormalignTask(TranslationTask):
         kept = super().filter_indices_by_size(indices, dataset, max_positions, True)
         lost = sorted(set(map(int, indices)) - set(map(int, kept)))
         if lost and not ignore_invalid_inputs:
+            size = dataset.size(lost[0])
+            found = " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
             raise NormalignError(
-                f"sentence {lost[0] + 1} has {dataset.size(lost[0])} pieces, {max_positions} are allowed "
+                f"sentence {lost[0] + 1} has {found} pieces, {max_positions} are allowed "
                 f"({len(lost)} such); --skip-invalid-size-inputs-valid-test leaves them out"
             )
         return kept

@@ -66,9 +66,7 @@ def unpack(archive: Path, to: Path) -> None:
                 content = tar.extractfile(member) if member.isfile() and name in wanted else None
                 if content is not None:
                     if member.size > LARGEST_BYTES:
-                        raise NormalignError(
-                            f"{archive}: its {member.name} has {member.size} bytes; no gold is so large"
-                        )
+                        raise NormalignError(f"{archive}: {member.name} has {member.size} bytes; no gold is so large")
                     (to / name).write_bytes(content.read())
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise NormalignError(f"{archive}: cannot be unpacked ({first_line(error)}); is it whole?") from None
