@@ -115,7 +115,7 @@ def _text(content: bytes, folder: Path) -> None:
         assert list(read_lines(again)) == found
 
 
-# -- what comes with a model --------------------------------------------------------------------------------------------
+# -- what comes with a model ------------------------------------------------------------------------------------------
 
 
 def _codes(content: bytes, folder: Path) -> None:
