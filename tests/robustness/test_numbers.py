@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -120,7 +121,7 @@ def test_a_parameter_of_a_layer_is_that_layers(models, spoilt, tmp_path, capsys,
     assert (tmp_path / "low").read_bytes() == (tmp_path / "sound").read_bytes()
     capsys.readouterr()
     assert main(["align", *given, "--layer", "2", "-o", str(tmp_path / "out")]) == 2
-    assert "sentence 1: NaN or infinity in decoder layer 2" in said(capsys)
+    assert re.search(r"sentence [1-4]: NaN or infinity in decoder layer 2", said(capsys))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +159,7 @@ def test_a_dump_with_it_is_refused(tmp_path, value):
 @pytest.fixture(scope="module")
 def text(tmp_path_factory) -> tuple[list[str], list[str]]:
     folder = tmp_path_factory.mktemp("text")
-    write_text(folder, 40)
+    write_text(folder, 12)
     return tuple((folder / f"text.{side}").read_text().splitlines() for side in ("de", "en"))  # type: ignore[return-value]
 
 
@@ -217,7 +218,7 @@ def test_half_precision_gives_the_links_of_single_precision(models, text, tmp_pa
     (tmp_path / "s").write_text("\n".join(text[0]) + "\n")
     (tmp_path / "t").write_text("\n".join(text[1]) + "\n")
     found = differing_links(models.path(), tmp_path / "s", tmp_path / "t", data=models.folder, precision=precision)
-    assert found.links > 200
+    assert found.links > 50
     assert found.differing <= 0.02 * found.links
     assert found.largest_gap < 0.05  # where a link differs, single precision itself was nearly undecided
 

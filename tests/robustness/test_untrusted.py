@@ -208,7 +208,7 @@ HOSTILE_LINES = {
     "a shard before the first": {"shard": -1},
     "a sentence before the first": {"id": -1},
     "a span without end": {"source": {"words": ["a"], "spans": [[0, 10**15]], "specials": []}},
-    "spans out of order": {"source_pieces": ["a", "b"], "source": {"words": ["a", "b"], "spans": [[1, 2], [0, 1]], "specials": []}},
+    "spans out of order": {"target": {"words": ["a", "b"], "spans": [[1, 2], [0, 1]], "specials": []}},
     "half a letter": {"source_pieces": ["\ud800"]},
     "a number for a text": {"source_pieces": [1]},
     "infinite": {"id": float("inf")},
