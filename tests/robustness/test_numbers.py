@@ -23,6 +23,10 @@ from .precision import differing_links
 from .room import FAIRSEQ_OPTIONS, fairseq, make_models
 
 EVERY_METHOD = sorted(METHODS)
+QUICK = ("norms", "weights")
+ALL_BUT_QUICK_ARE_SLOW = [
+    method if method in QUICK else pytest.param(method, marks=pytest.mark.slow) for method in EVERY_METHOD
+]
 
 
 @pytest.fixture(scope="module")
@@ -69,8 +73,9 @@ SOURCE, TARGET = "w1 w2\nw3\nw4 w7 w2\nw1\n", "w1\nw2 w3\nw4 w2\nw2\n"
 IN_ENCODER = ("encoder.embed_tokens.weight", 4 + BAD_WORD)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-@pytest.mark.parametrize("method", EVERY_METHOD)
+@pytest.mark.parametrize(
+    ("method", "value"), [*((method, float("nan")) for method in EVERY_METHOD), *((m, float("inf")) for m in QUICK)]
+)
 def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method, value):
     checkpoint = spoilt(IN_ENCODER[0], value, IN_ENCODER[1])
     given = arguments(models, checkpoint, tmp_path, SOURCE, TARGET)
@@ -82,7 +87,7 @@ def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", EVERY_METHOD)
+@pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
 def test_compare_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method):
     given = arguments(models, spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
     (tmp_path / "gold").write_text("0-0\n0-0\n0-0\n0-0\n")
@@ -181,7 +186,7 @@ def assert_same(found, expected) -> None:
         np.testing.assert_allclose(numbers(one), numbers(other), atol=5e-6)
 
 
-@pytest.mark.parametrize("method", EVERY_METHOD)
+@pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
 def test_size_of_batches_and_padding(models, text, tmp_path, method):
     """Alone, with others of its length, and padded beside longer ones: the same links."""
     whole = align(models, tmp_path, *text, "--method", method)

@@ -13,7 +13,7 @@ FLAT_MB = 20
 
 
 def test_a_short_soak(tmp_path):
-    seen = soak(6, tmp_path, clock=time.process_time, looks=2)
+    seen = soak(4, tmp_path, clock=time.process_time, looks=2)
     print(report(seen))
     assert seen.rounds > 2
     assert seen.hooks_left == 0
