@@ -5,6 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 
+def one_line(message: object) -> str:
+    """A message as it may be shown: what it quotes from a file can neither break the line nor steer the terminal."""
+    shown = (
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in str(message)
+    )
+    return "".join(shown)
+
+
 class NormalignError(Exception):
     """A mistake in what the user gave: shown as one line, exit code 2, never a traceback."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -67,7 +68,12 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         try:
             yield handle
         except OSError as error:
+            if error.errno in OF_OUTPUT:  # what is done with the lines may end so; it is not the input's fault
+                raise
             raise NormalignError(f"{path}: {_reason(error)}") from None
+
+
+OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 @contextlib.contextmanager
@@ -94,11 +100,19 @@ def _replacing(path: Path, mode: str) -> Iterator[Any]:
     if path.exists() and not path.is_file():  # a device or pipe cannot be renamed over
         if path.is_dir():
             raise NormalignError(f"{path}: is a directory")
-        with open(path, mode, **_text_options(mode)) as handle:
-            yield handle
+        try:
+            with open(path, mode, **_text_options(mode)) as handle:
+                yield handle
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise NormalignError(f"{path}: {_reason(error)}") from None
         return
     check_writable(path)
-    descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    except OSError as error:
+        raise NormalignError(f"{path}: {_reason(error)}") from None
     try:
         with open(descriptor, mode, **_text_options(mode)) as handle:
             yield handle

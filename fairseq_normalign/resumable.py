@@ -54,6 +54,8 @@ class ResumableFiles:
         if found:
             self._check_same(job)
         self._handles = [self._open(path, size) for path, size in zip(self.paths, self.journal.sizes, strict=True)]
+        if not found:
+            self._record.unlink(missing_ok=True)  # of an earlier run: it must not speak of what is written now
 
     def append(self, texts: Sequence[str], digest: str) -> None:
         """Add one step: a text for each file, and the digest of the input up to here."""
@@ -73,9 +75,10 @@ class ResumableFiles:
     def finish(self) -> None:
         """Put the files at their places; the journal goes."""
         try:
-            for handle, path in zip(self._handles, self.paths, strict=True):
+            for handle in self._handles:
                 os.fsync(handle.fileno())
                 handle.close()
+            for path in reversed(self.paths):  # the links, which say that all is there, come last
                 os.replace(_part(path), path)
         except OSError as error:
             raise NormalignError(f"{self.paths[0]}: {(error.strerror or str(error)).lower()}") from None
@@ -93,6 +96,8 @@ class ResumableFiles:
 
     def _open(self, path: Path, size: int) -> BinaryIO:
         part = _part(path)
+        if size and not part.exists() and path.is_file() and path.stat().st_size == size:
+            os.replace(path, part)  # the run was ended between the renames of :meth:`finish`
         if size and (not part.is_file() or part.stat().st_size < size):
             raise NormalignError(f"{part}: cut off or gone since {self._record}; start over without --resume")
         try:
@@ -115,7 +120,8 @@ class ResumableFiles:
             return None
         try:
             found = Journal(**json.loads(self._record.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError) as error:
+            _check_journal(found)
+        except (OSError, ValueError, TypeError, RecursionError) as error:
             raise NormalignError(f"{self._record}: not a journal ({error}); start over without --resume") from None
         if found.version != VERSION or len(found.sizes) != len(self.paths):
             raise NormalignError(f"{self._record}: the journal of another job; start over without --resume")
@@ -129,6 +135,20 @@ class ResumableFiles:
                     f"{self._record}: cannot go on: {name} was {before.get(name)}, is {now.get(name)}; "
                     "start over without --resume"
                 )
+
+
+def _check_journal(found: Journal) -> None:
+    """Fields as :meth:`ResumableFiles.append` writes them."""
+    numbers = [found.steps, *(found.sizes if isinstance(found.sizes, list) else [None])]
+    numbers += list(found.counts.values()) if isinstance(found.counts, dict) else [None]
+    if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
+        raise ValueError("its numbers are not whole numbers from 0 on")
+    if not isinstance(found.job, dict) or not isinstance(found.digest, str) or not isinstance(found.choice, list):
+        raise ValueError("its fields are not those of a journal")
+    for place in found.choice:
+        layer, setting = place
+        if not isinstance(layer, int) or layer < 0 or not isinstance(setting, str):
+            raise ValueError("its choice is no layer and setting")
 
 
 class PlainFiles:

@@ -180,8 +180,8 @@ class Dump:
             for number, raw in enumerate(index, start=1):
                 try:
                     line = json.loads(raw)
-                    found.append((int(line["id"]), int(line["rank"])))
-                except (ValueError, KeyError, TypeError) as error:
+                    found.append((_count(line["id"]), _count(line["rank"])))
+                except UNREADABLE as error:
                     place = self.path / "index.jsonl"
                     raise NormalignError.at(place, number, f"not a line of a dump ({error})") from None
         return found
@@ -195,19 +195,24 @@ class Dump:
         try:
             line = json.loads(raw)
             return self._pair(number, line)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except UNREADABLE as error:
             raise NormalignError.at(self.path / "index.jsonl", number + 1, f"not a line of a dump ({error})") from None
 
     def _pair(self, number: int, line: dict[str, Any]) -> DumpedPair:
-        layers, heads = self._arrays(number, int(line["shard"]))
-        source, target = (_segmentation(line[side], len(line[f"{side}_pieces"])) for side in ("source", "target"))
-        if layers.ndim != 3 or layers.shape[1:] != (len(line["target_pieces"]) + 1, len(line["source_pieces"])):
-            raise ValueError(f"an array of shape {layers.shape} does not fit its pieces")
+        layers, heads = self._arrays(number, _count(line["shard"]))
+        pieces = {side: _texts(line[f"{side}_pieces"]) for side in ("source", "target")}
+        source, target = (_segmentation(line[side], len(pieces[side])) for side in ("source", "target"))
+        steps = len(pieces["target"]) + 1, len(pieces["source"])
+        _check_array(layers, steps, dimensions=3)
+        if heads is not None:
+            _check_array(heads, steps, dimensions=4)
+            if len(heads) != len(layers):
+                raise ValueError(f"heads of {len(heads)} layers beside {len(layers)} layers")
         return DumpedPair(
-            id=int(line["id"]),
-            rank=int(line["rank"]),
-            source_pieces=tuple(map(str, line["source_pieces"])),
-            target_pieces=tuple(map(str, line["target_pieces"])),
+            id=_count(line["id"]),
+            rank=_count(line["rank"]),
+            source_pieces=pieces["source"],
+            target_pieces=pieces["target"],
             source=source,
             target=target,
             score=float("nan") if line["score"] is None else float(line["score"]),
@@ -224,14 +229,41 @@ class Dump:
                 names = set(file.keys())
                 heads = file.get_tensor(f"{number}.heads") if f"{number}.heads" in names else None
                 return file.get_tensor(str(number)), heads
-        except (OSError, SafetensorError) as error:
+        except (OSError, SafetensorError, TypeError, AttributeError) as error:
             raise NormalignError(f"{path}: {error}") from None
+
+
+UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What a damaged line of the index ends in."""
+
+
+def _count(value: Any) -> int:
+    """A whole number from 0 on, as JSON has it."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"{str(value)[:40]} is not a whole number from 0 on")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    """A list of texts that can be written again: JSON can hold half a letter."""
+    if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
+        raise ValueError("not a list of texts")
+    for value in values:
+        value.encode("utf-8")
+    return tuple(values)
+
+
+def _check_array(array: np.ndarray, steps: tuple[int, int], *, dimensions: int) -> None:
+    if array.ndim != dimensions or array.shape[-2:] != steps or not len(array):
+        raise ValueError(f"an array of shape {array.shape} does not fit its pieces")
+    if array.dtype.kind != "f" or not np.isfinite(array).all():
+        raise ValueError("an array holds NaN or infinity, or no numbers")
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise NormalignError(f"{path}: not a dump of soft alignments ({error})") from None
     if not isinstance(meta, dict) or meta.get("version") != VERSION or not isinstance(meta.get("hypotheses"), int):
         raise NormalignError(f"{path / 'meta.json'}: not a dump of version {VERSION}")
@@ -251,9 +283,13 @@ def _line_offsets(path: Path) -> list[int]:
 
 
 def _segmentation(fields: dict[str, Any], length: int) -> Segmentation:
-    spans = tuple((int(start), int(stop)) for start, stop in fields["spans"])
-    specials = tuple(int(position) for position in fields["specials"])
-    covered = sorted([*specials, *(position for start, stop in spans for position in range(start, stop))])
-    if covered != list(range(length)) or len(spans) != len(fields["words"]):
-        raise ValueError("words and specials do not cover the pieces exactly once")
-    return Segmentation(tuple(map(str, fields["words"])), spans, specials)
+    words = _texts(fields["words"])
+    spans = tuple((_count(start), _count(stop)) for start, stop in fields["spans"])
+    specials = tuple(_count(position) for position in fields["specials"])
+    ranges = sorted([*spans, *((position, position + 1) for position in specials)])
+    borders = [0, *(border for span in ranges for border in span), length]
+    touching = all(left == right for left, right in zip(borders[::2], borders[1::2], strict=True))
+    in_order = list(spans) == sorted(spans) and list(specials) == sorted(specials)
+    if not touching or not in_order or any(start >= stop for start, stop in ranges) or len(spans) != len(words):
+        raise ValueError("words and specials do not cover the pieces exactly once, in their order")
+    return Segmentation(words, spans, specials)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from ..alignment.gold import Gold
+from ..errors import NormalignError
 
 Choice = tuple[str, str]
 """A method and a setting, for example ('norms', 'awi')."""
@@ -40,3 +44,16 @@ def best_sources(soft: np.ndarray, null: np.ndarray, policy: str = "best") -> np
     if policy == "unaligned":
         best[null > soft.max(axis=-1)] = -1
     return best
+
+
+def check_gold(name: str, golds: Sequence[Gold], decisions: Sequence[PairDecisions | None]) -> None:
+    """Refuse gold of other words than the text's; ``name`` is its file. It would be scored without a sign."""
+    for number, (gold, pair) in enumerate(zip(golds, decisions, strict=True), start=1):
+        if pair is None:
+            continue
+        for source, target in sorted(gold.possible):
+            if source >= len(pair.source) or target >= len(pair.target):
+                raise NormalignError(
+                    f"{name}: sentence {number} links word {source + 1} to word {target + 1}, but the pair has "
+                    f"{len(pair.source)} and {len(pair.target)} words; is the text tokenized as the gold's?"
+                )

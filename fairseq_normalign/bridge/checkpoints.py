@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import argparse
 import ast
+import binascii
 import contextlib
 import enum
 import io
 import operator
 import pickle
 import re
+import struct
 import sys
 import types
 import zipfile
+import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -111,13 +114,42 @@ def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ign
     with _open(file) as handle, torch.serialization.safe_globals(allow_list()):
         mapped = mmap and zipfile.is_zipfile(name)  # checkpoints of before 2020 are none
         try:
+            check_archive(handle, name)
             state = torch.load(name if mapped else handle, map_location=map_location, weights_only=True, mmap=mapped)
         except (pickle.UnpicklingError, AttributeError) as error:
             raise NormalignError(f"{name}: {_refusal(error)}") from None
-        except (EOFError, RuntimeError, OSError, ValueError, KeyError, IndexError, zipfile.BadZipFile) as error:
+        except BROKEN as error:
             raise NormalignError(f"{name}: not a whole checkpoint ({_first_line(error)})") from None
     check_arguments(state, name)
+    check_sizes(state, name)
     return without_fused_projections(state)
+
+
+BROKEN = (
+    *(EOFError, RuntimeError, OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, OverflowError),
+    *(MemoryError, NotImplementedError, struct.error, zlib.error, zipfile.BadZipFile, binascii.Error),
+)
+"""What unpickling a damaged file ends in."""
+
+
+def check_archive(handle: Any, name: str) -> None:
+    """Refuse what ``torch.load`` would take: a damaged archive (it reads past wrong check sums), and a packed one.
+
+    ``torch.save`` packs nothing, so that a checkpoint needs about as much memory as its file has bytes.
+    """
+    if not zipfile.is_zipfile(handle):
+        handle.seek(0)
+        return
+    with zipfile.ZipFile(handle) as archive:
+        for member in archive.infolist():
+            if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+                raise NormalignError(f"{name}: refused: its part {member.filename} is packed; torch packs nothing")
+            if member.CRC == 0:  # torch can be told to leave check sums out
+                continue
+            with archive.open(member) as part:
+                while part.read(1 << 22):
+                    pass
+    handle.seek(0)
 
 
 def _name_of(file: Any) -> str:
@@ -164,6 +196,43 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
             if name in ("in_proj_weight", "in_proj_bias") and f"{layer}.self_attn.q_proj.weight" in model:
                 del model[key]
     return state
+
+
+# -- sizes ------------------------------------------------------------------------------------------------------------
+
+FEWEST_LAYERS, FEWEST_POSITIONS = 100, 100_000
+"""Layers and positions that any checkpoint may ask for; fairseq's own tables of positions go so far."""
+LARGEST_VIEW = 1_000_000
+
+
+def check_sizes(state: dict[str, Any], name: str) -> None:
+    """Refuse a checkpoint that asks for a model larger than what it holds: a small file must not fill the memory."""
+    model = state.get("model")
+    tensors = {key: value for key, value in model.items() if torch.is_tensor(value)} if isinstance(model, dict) else {}
+    for key, tensor in tensors.items():
+        if tensor.numel() > LARGEST_VIEW and tensor.nbytes > tensor.untyped_storage().nbytes():
+            raise NormalignError(f"{name}: refused: its parameter {key} is larger than its data")
+    widest = max((size for tensor in tensors.values() for size in tensor.shape), default=0)
+    found = {side: _layer_count(tensors, side) for side in ("encoder", "decoder")}
+    for key, value in _arguments(state.get("args"), state.get("cfg")):
+        side, _, what = key.partition("_")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if key in ("max_source_positions", "max_target_positions"):
+            allowed = max(FEWEST_POSITIONS, widest)
+        elif side in found and what == "layers":
+            allowed = max(FEWEST_LAYERS, found[side])
+        elif side in found and what in ("embed_dim", "ffn_embed_dim", "input_dim", "output_dim", "attention_heads"):
+            allowed = widest
+        else:
+            continue
+        if tensors and not value <= allowed:
+            raise NormalignError(f"{name}: refused: it asks for {key} {value}, its parameters have room for {allowed}")
+
+
+def _layer_count(tensors: dict[str, Any], side: str) -> int:
+    numbers = (re.match(rf"{side}\.(?:sentence_encoder\.)?layers\.(\d{{1,6}})\.", key) for key in map(str, tensors))
+    return max((int(found[1]) + 1 for found in numbers if found), default=0)
 
 
 # -- arguments that fairseq evaluates ---------------------------------------------------------------------------------

@@ -68,14 +68,15 @@ class EncodedAligner:
             return TOO_LONG
         return pair
 
-    def batches(self, encoded: Sequence[Encoded | str]) -> Iterator[tuple[list[int], Batch]]:
-        """What can be aligned, in batches, each with the positions of its pairs."""
+    def batches(self, encoded: Sequence[Encoded | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
+        """What can be aligned, in batches, each with the positions of its pairs; messages count from ``first``."""
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
         pairs: list[Encoded] = [pair for pair in encoded if not isinstance(pair, str)]
         for chosen in batches([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
-            yield [places[number] for number in chosen], self._batch([pairs[number] for number in chosen])
+            names = [str(first + places[number] + 1) for number in chosen]
+            yield [places[number] for number in chosen], self._batch([pairs[number] for number in chosen], names)
 
-    def _batch(self, pairs: Sequence[Encoded]) -> Batch:
+    def _batch(self, pairs: Sequence[Encoded], names: Sequence[str]) -> Batch:
         lengths = torch.tensor([len(source) for source, _ in pairs])
         tokens = torch.full((len(pairs), int(lengths.max())), self.aligner.source.dictionary.pad())
         for row, (source, _) in enumerate(pairs):
@@ -85,6 +86,7 @@ class EncodedAligner:
             encoder_input={"src_tokens": tokens.to(device), "src_lengths": lengths.to(device)},
             targets=[torch.tensor(target.indices, dtype=torch.long) for _, target in pairs],
             rows=range(len(pairs)),
+            names=names,
             sentences=[(source.sentence, target.sentence) for source, target in pairs],
         )
 
@@ -93,11 +95,15 @@ class EncodedAligner:
         encoded: Sequence[Encoded | str],
         *,
         keep: Keep = NOTHING,
+        first: int = 0,
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        """Align encoded pairs, in their order. ``done`` is told how many after each batch."""
+        """Align encoded pairs, in their order, the first of them number ``first`` of the bitext.
+
+        ``done`` is told how many after each batch.
+        """
         results = [PairAlignment(skipped=pair if isinstance(pair, str) else None) for pair in encoded]
-        for places, batch in self.batches(encoded):
+        for places, batch in self.batches(encoded, first=first):
             read = list(self.aligner.align(batch, all_layers=True)) if keep.layers else []
             words = self.aligner.words_of(read, self.level) if read else self.aligner.words(batch, self.level)
             for place, result in zip(places, self._decide(words, keep.soft), strict=True):
@@ -150,14 +156,20 @@ class BitextAligner:
         self.combine = combine
 
     def align(
-        self, pairs: Sequence[Pair], *, keep: Keep = NOTHING, done: Callable[[int], object] = lambda count: None
+        self,
+        pairs: Sequence[Pair],
+        *,
+        keep: Keep = NOTHING,
+        first: int = 0,
+        done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        """Align the pairs of a window, in their order."""
+        """Align the pairs of a window, in their order, the first of them number ``first`` of the bitext."""
         ahead, back = self.encode(pairs)
         if self.backward is None or back is None:
-            return self.forward.align(ahead, keep=keep, done=done)
-        found = self.forward.align(ahead, done=done)
-        return [self._combined(one, other) for one, other in zip(found, self.backward.align(back), strict=True)]
+            return self.forward.align(ahead, keep=keep, first=first, done=done)
+        found = self.forward.align(ahead, first=first, done=done)
+        turned = self.backward.align(back, first=first)
+        return [self._combined(one, other) for one, other in zip(found, turned, strict=True)]
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[Encoded | str], list[Encoded | str] | None]:
         """The pairs as each direction reads them; what one of them cannot align, neither does."""

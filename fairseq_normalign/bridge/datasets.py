@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import struct
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+
+from ..errors import NormalignError
+
+
+@contextlib.contextmanager
+def reading_dataset(directory: str, split: str) -> Iterator[None]:
+    """While fairseq reads the files of a split: a missing or damaged one is one line."""
+    try:
+        yield
+    except (OSError, ValueError, AssertionError, LookupError, TypeError, struct.error, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NormalignError(f"{directory}: the split '{split}' cannot be read: {reason}") from None
 
 
 def keep_every_sentence(dataset: Any) -> None:

@@ -16,6 +16,9 @@ from .vocabulary import Sentence
 CACHED_WORDS = 200_000
 """Words whose pieces are remembered; bounds the memory on a text of any length."""
 
+LONGEST_WORD = 1000
+"""Letters; what is longer is no word but damage. It is one unknown piece: splitting it would take very long."""
+
 
 @dataclass(frozen=True)
 class EncodedLine:
@@ -54,6 +57,10 @@ class LineEncoder:
         self._end = end
         self._is_tag = re.compile(tags).fullmatch
         self._known: dict[str, tuple[list[str], list[int]]] = {}
+        self.seen = 0
+        """Pieces so far, language tags not counted."""
+        self.unknown = 0
+        """Those among them that the dictionary lacks."""
 
     def __call__(self, line: str) -> EncodedLine:
         """The pieces, indices and words of a line."""
@@ -93,6 +100,8 @@ class LineEncoder:
     def _learn(self, word: str) -> tuple[list[str], list[int]]:
         if len(self._known) >= CACHED_WORDS:
             self._known.clear()
+        if len(word) > LONGEST_WORD:
+            return [self._dictionary.unk_word], [self._dictionary.unk()]
         pieces = self._splitter([word]) or [self._dictionary.unk_word]  # a word that normalization makes vanish
         self._known[word] = pieces, [self._dictionary.index(piece) for piece in pieces]
         return self._known[word]
@@ -100,6 +109,8 @@ class LineEncoder:
     def _encoded(
         self, tags: list[str], words: Sequence[str], pieces: list[str], indices: list[int], spans: Sequence[Span]
     ) -> EncodedLine:
+        self.seen += len(indices)
+        self.unknown += indices.count(self._dictionary.unk())
         front, last = len(tags), len(tags) + len(pieces)
         end = [self._dictionary.eos_word] if self._end else []
         specials = (*range(front), *range(last, last + len(end)))

@@ -15,7 +15,7 @@ from ..alignment.words import SETTINGS, normalized, to_words
 from ..analysis.decisions import PairDecisions, best_sources
 from ..attribution import Attention, LayerMethod, get_method
 from .corpus import Encoded, EncodedAligner
-from .forced import Batch, decoder_input, soft_alignments
+from .forced import Batch, check_finite, decoder_input, soft_alignments
 from .reading import decoder_layers, read_cross_attention, teacher_forcing
 
 
@@ -92,6 +92,10 @@ class Readers:
             if not torch.equal(rows, torch.arange(batch.encoder_input["src_tokens"].size(0), device=device)):
                 encoder_out = model.encoder.reorder_encoder_out(encoder_out, rows)  # type: ignore[union-attr, operator]
             found = read_cross_attention(model, encoder_out, tokens.to(device), layers, self._read_layer)
+        for layer in layers:
+            for whole, by_head in found[layer].values():
+                for soft in (whole, by_head) if self.heads else (whole,):
+                    check_finite(soft[None], batch, [f"decoder layer {layer + 1}"])
         return [found[layer] for layer in layers]
 
     def _read_layer(self, attention: Attention) -> dict[str, tuple[Tensor, Tensor]]:

@@ -77,7 +77,7 @@ def soft_alignments(
     for model, encoded in itertools.zip_longest(models, batch.encoded):
         wanted = list(range(len(decoder_layers(model))) if layers is None else layers)
         stacked = _one_model(model, batch, tokens, how, wanted, head, by_head, encoded)
-        _check_finite(stacked, batch, [f"decoder layer {layer + 1}" for layer in wanted] if how.layerwise else [method])
+        check_finite(stacked, batch, [f"decoder layer {layer + 1}" for layer in wanted] if how.layerwise else [method])
         if len(models) > 1:
             stacked = stacked / stacked.abs().sum(-1, keepdim=True).clamp_min(torch.finfo(stacked.dtype).tiny)
         total = stacked if total is None else total + stacked
@@ -129,8 +129,8 @@ def _one_model(
     return torch.stack([found[layer] for layer in layers])
 
 
-def _check_finite(stacked: Tensor, batch: Batch, places: list[str]) -> None:
-    """NaN or infinity must never become an alignment."""
+def check_finite(stacked: Tensor, batch: Batch, places: Sequence[str]) -> None:
+    """NaN or infinity must never become an alignment: [places, N, ..., T + 1, S], each place named by ``places``."""
     if bool(torch.isfinite(stacked).all()):
         return
     for index, place in enumerate(places):

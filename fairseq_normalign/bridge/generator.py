@@ -13,6 +13,7 @@ from torch import Tensor
 
 from ..alignment.dump import DumpWriter
 from ..alignment.words import normalized
+from ..errors import NormalignError
 from .aligner import AlignedPair, Aligner
 from .forced import Batch
 
@@ -97,7 +98,11 @@ class AligningGenerator:
     def generate(self, models: Sequence[Any], sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         """fairseq's ``generate``; every hypothesis that will be printed has its alignment under ``alignment``."""
         with encoders_overheard(self.aligner.models) as encoded:
-            hypotheses = self.generator.generate(models, sample, **options)
+            try:
+                hypotheses = self.generator.generate(models, sample, **options)
+            except (AssertionError, RuntimeError, IndexError, ValueError):
+                self._look_for_nan(sample)
+                raise
         printed = [(row, hypo) for row, beam in enumerate(hypotheses) for hypo in beam[: self.nbest]]
         for beam in hypotheses:
             for hypo in beam[self.nbest :]:
@@ -106,10 +111,22 @@ class AligningGenerator:
             self._align(sample, printed, encoded)
         return hypotheses
 
+    def _look_for_nan(self, sample: dict[str, Any]) -> None:
+        """fairseq's search ends in riddles when the model computes NaN: say where it is, if that is why."""
+        ids = _ids(sample)
+        nothing = [torch.zeros(0, dtype=torch.long) for _ in ids]
+        names = [str(number) for number in ids]
+        batch = Batch(_encoder_input(sample), nothing, range(len(ids)), names)
+        list(self.aligner.align(batch, all_layers=True))
+        for model in self.aligner.models:
+            for name, parameter in model.named_parameters():
+                if not bool(torch.isfinite(parameter).all()):
+                    raise NormalignError(f"sentence {', '.join(names)}: NaN or infinity in the parameter {name}")
+
     def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[Any]) -> None:
-        ids = sample["id"].tolist() if "id" in sample else list(range(len(sample["net_input"]["src_tokens"])))
+        ids = _ids(sample)
         batch = Batch(
-            encoder_input={k: v for k, v in sample["net_input"].items() if k != "prev_output_tokens"},
+            encoder_input=_encoder_input(sample),
             targets=[self._pieces(hypo["tokens"]) for _, hypo in printed],
             rows=[row for row, _ in printed],
             names=[str(ids[row]) for row, _ in printed],
@@ -156,3 +173,11 @@ class AligningGenerator:
                 heads=by_head,
                 score=float(hypo["score"]),
             )
+
+
+def _ids(sample: dict[str, Any]) -> list[int]:
+    return sample["id"].tolist() if "id" in sample else list(range(len(sample["net_input"]["src_tokens"])))
+
+
+def _encoder_input(sample: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}

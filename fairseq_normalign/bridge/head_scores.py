@@ -9,6 +9,7 @@ import torch
 
 from ..alignment.gold import Gold
 from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.decisions import check_gold
 from ..attribution.relevance import head_relevance, propagate
 from ..attribution.rules import AlphaBeta
 from ..errors import NormalignError
@@ -41,10 +42,11 @@ def relevance_of_heads(direction: Direction, pairs: Sequence[Pair], kind: str) -
 
 
 def error_of_heads(
-    direction: Direction, pairs: Sequence[Pair], golds: Sequence[Gold]
+    direction: Direction, pairs: Sequence[Pair], golds: Sequence[Gold], *, name: str = "gold"
 ) -> dict[tuple[str, str], list[np.ndarray]]:
-    """The AER of each head alone by method and setting: a layer each, [H]."""
+    """The AER of each head alone by method and setting: a layer each, [H]. ``name``: the file of the gold."""
     readers = Readers(direction, ("weights", "norms"))
     decisions = decide_everything(direction, direction.encode(pairs), readers)
+    check_gold(name, golds, decisions)
     found = compare(golds, [Seed(decisions)], sampling=Sampling(samples=2))
     return {(row.method, row.setting): [np.array(layer) for layer in row.aer] for row in found.heads}

@@ -111,7 +111,7 @@ def _align(window: Window | None, aligner: BitextAligner, outputs: Outputs, done
     if window is None:
         return _Part()
     try:
-        results = aligner.align(window.pairs, keep=outputs.keep, done=done)
+        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, done=done)
     except NormalignError as error:
         return _Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
     skipped = Counter(result.skipped for result in results if result.skipped)

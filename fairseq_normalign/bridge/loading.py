@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import logging
 import warnings
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from omegaconf.errors import OmegaConfBaseException
 from torch import nn
 
 from ..errors import NormalignError
@@ -48,17 +50,40 @@ def load_models(
     ``options`` are fields of the task's configuration (``normalign_layer`` and the like).
     """
     register()
-    from fairseq import checkpoint_utils
-
     paths = [Path(part) for part in str(path).split(":")]
     for part in paths:
         if not part.is_file():
             raise NormalignError(f"{part}: no such checkpoint")
     with quiet():
-        states = [checkpoint_utils.load_checkpoint_to_cpu(str(part)) for part in paths]
-        task = _task(states[0], paths[0], data, source_lang, target_lang, options or {})
+        states = [_state(part) for part in paths]
+        with building(paths[0]):
+            task = _task(states[0], paths[0], data, source_lang, target_lang, options or {})
         models = [_model(state, part, task) for state, part in zip(states, paths, strict=True)]
     return LoadedModels(models, task)
+
+
+def _state(path: Path) -> dict[str, Any]:
+    from fairseq import checkpoint_utils
+
+    with building(path):
+        return checkpoint_utils.load_checkpoint_to_cpu(str(path))
+
+
+HOST_ERRORS = (
+    *(TypeError, ValueError, LookupError, AttributeError, AssertionError, RuntimeError, ArithmeticError, OSError),
+    *(NameError, ImportError, MemoryError, OmegaConfBaseException),
+)
+"""What fairseq ends in when the arguments or parameters of a checkpoint make no sense."""
+
+
+@contextlib.contextmanager
+def building(path: str | Path) -> Iterator[None]:
+    """While a model is made out of a checkpoint: what goes wrong is the checkpoint's fault, and said in one line."""
+    try:
+        yield
+    except HOST_ERRORS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NormalignError(f"{path}: cannot be made into a model: {reason}") from None
 
 
 @contextlib.contextmanager
@@ -104,12 +129,14 @@ def _task(
         for name in TranslationConfig.__dataclass_fields__:
             if saved is not None and saved.get(name) is not None:
                 config[name] = saved.get(name)
-        config.update({"post_process": None, **options})
+        config.update({"post_process": None, "eval_bleu": False, **options})
     directory = Path(data) if data is not None else path.parent
     source, target = source_lang or config.source_lang, target_lang or config.target_lang
     if not source or not target:
         source, target = _language_pair(directory, path)
     for language in (source, target):
+        if Path(f"dict.{language}.txt").name != f"dict.{language}.txt":
+            raise NormalignError(f"{path}: '{language}' is no name of a language")
         if not (directory / f"dict.{language}.txt").is_file():
             hint = "" if data is not None else "; give the directory that fairseq-preprocess wrote as --data"
             raise NormalignError(f"{directory / f'dict.{language}.txt'}: no such dictionary{hint}")
@@ -131,16 +158,28 @@ def _language_pair(directory: Path, path: Path) -> tuple[str, str]:
 
 
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
-    arguments = _arguments(state, path, "model")
-    _check_sizes(state["model"], path, task)
-    model = task.build_model(arguments, from_checkpoint=True)
+    with building(path):
+        arguments = _arguments(state, path, "model")
+        _check_sizes(state["model"], path, task)
+        model = task.build_model(arguments, from_checkpoint=True)
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=arguments)
-    except RuntimeError as error:
+    except HOST_ERRORS as error:
         reason = " ".join(str(error).split())[:200]
         raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None
     model.eval()
     return model
+
+
+def without_embedding_files(arguments: Any) -> Any:
+    """The arguments of a model, without the files that its embeddings were made from when it was trained."""
+    names = [name for name in ("encoder_embed_path", "decoder_embed_path") if getattr(arguments, name, None)]
+    if not names:
+        return arguments
+    arguments = copy.deepcopy(arguments)
+    for name in names:
+        setattr(arguments, name, None)
+    return arguments
 
 
 def _check_sizes(parameters: dict[str, Any], path: Path, task: Any) -> None:

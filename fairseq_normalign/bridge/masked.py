@@ -7,9 +7,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from ..errors import NormalignError
+from .dictionaries import load_dictionary
 from .directions import PRECISIONS, ModelOptions, TextOptions
 from .encoding import LineEncoder
-from .loading import quiet
+from .loading import HOST_ERRORS, building, quiet
 from .observing import MaskedObserver
 from .register import register
 from .text import MosesTokenizer
@@ -31,7 +32,8 @@ def masked_state(path: str | Path) -> dict[str, Any] | None:
 def _architecture(state: dict[str, Any]) -> str:
     if state.get("args") is not None:
         return str(getattr(state["args"], "arch", ""))
-    model = (state.get("cfg") or {}).get("model")
+    config: Any = state.get("cfg")
+    model = config.get("model") if hasattr(config, "get") else None
     return str(getattr(model, "arch", None) or getattr(model, "_name", "") or "")
 
 
@@ -39,22 +41,23 @@ def masked_observer(
     state: dict[str, Any], model: ModelOptions, text: TextOptions, *, max_tokens: int = 4000
 ) -> MaskedObserver:
     """Make the model, with ``dict.txt`` of its data directory, ready to observe lines."""
-    from fairseq.data import Dictionary
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.models import build_model
 
     file = Path(model.data or Path(model.path).parent) / "dict.txt"
     if not file.is_file():
         raise NormalignError(f"{file}: no such dictionary; give the directory of the model's dict.txt as --data")
-    dictionary = Dictionary.load(str(file))
+    dictionary = load_dictionary(file)
     dictionary.add_symbol("<mask>")
-    config = state["cfg"] if state.get("args") is None else convert_namespace_to_omegaconf(state["args"])
+    with building(model.path):
+        config = state["cfg"] if state.get("args") is None else convert_namespace_to_omegaconf(state["args"])
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary, dictionary=dictionary)
     with quiet():
-        built = build_model(config["model"], task)
+        with building(model.path):
+            built = build_model(config["model"], task)
         try:
             built.load_state_dict(state["model"], strict=True, model_cfg=config["model"])
-        except RuntimeError as error:
+        except HOST_ERRORS as error:
             reason = " ".join(str(error).split())[:200]
             raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
     built.to(device=model.device, dtype=PRECISIONS[model.precision] if model.precision else None)

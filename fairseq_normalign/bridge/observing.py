@@ -33,8 +33,6 @@ def observe(block: AttentionBlock, *, mixing: bool = False) -> ObservedLayer:
     attention = block.attention
     gram = transformed_gram(attention.values, attention.out_weight, attention.heads)
     lengths = transformed_norms(gram)
-    if not bool(torch.isfinite(lengths).all()):
-        raise NormalignError("NaN or infinity in the attention; is the checkpoint sound, or its precision too low?")
     ratios = {variant: mixing_ratio(block, variant).cpu().numpy() for variant in VARIANTS} if mixing else {}
     return ObservedLayer(
         weights=attention.weights.cpu().numpy(),
@@ -42,6 +40,17 @@ def observe(block: AttentionBlock, *, mixing: bool = False) -> ObservedLayer:
         inputs=block.inputs.norm(dim=-1).cpu().numpy(),
         mixing=ratios,
     )
+
+
+def check_observed(layers: Sequence[ObservedLayer], lines: Sequence[int]) -> None:
+    """NaN or infinity must never become a figure; ``lines`` [B] are the numbers of the batch's lines, from 0."""
+    for index, layer in enumerate(layers):
+        for row, line in enumerate(lines):
+            if not all(np.isfinite(part[row]).all() for part in (layer.weights, layer.lengths, layer.inputs)):
+                raise NormalignError(
+                    f"sentence {line + 1}: NaN or infinity in attention layer {index + 1}; "
+                    "is the checkpoint sound, or its precision too low?"
+                )
 
 
 class Observer(ABC):
@@ -54,6 +63,7 @@ class Observer(ABC):
     def __init__(self) -> None:
         self.skipped: Counter[str] = Counter()
         """Why lines were left out, and how often."""
+        self._lines_before = 0
 
     @abstractmethod
     def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
@@ -87,7 +97,8 @@ class PairObserver(Observer):
     def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
         """What attention did on the pairs, in batches."""
         encoded = self._encode(lines)
-        for _, batch in self.direction.batches(encoded):
+        first, self._lines_before = self._lines_before, self._lines_before + len(lines)
+        for places, batch in self.direction.batches(encoded):
             tokens = decoder_input(batch.targets, self._start, self._pads[1])
             sources = batch.encoder_input["src_tokens"]
             layers = read_attention(
@@ -97,6 +108,7 @@ class PairObserver(Observer):
                 tokens.to(sources.device),
                 lambda block: observe(block, mixing=mixing),
             )
+            check_observed(layers, [first + place for place in places])
             source, target = _numbered(sources, self._pads[0]), _numbered(tokens, self._pads[1])
             queries = source if self.kind == "encoder" else target
             yield Observed(self.kind, queries, target if self.kind == "decoder" else source, layers)
@@ -151,13 +163,18 @@ class OneSided(Observer):
 
     def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
         """What attention did on the source sides, in batches."""
-        sentences = [encoded for encoded in (self.encode(line) for line, _ in lines) if self._fits(encoded)]
+        first, self._lines_before = self._lines_before, self._lines_before + len(lines)
+        encoded = [(place, self.encode(line)) for place, (line, _) in enumerate(lines, start=first)]
+        fitting = [(place, pieces) for place, pieces in encoded if self._fits(pieces)]
+        sentences = [pieces for _, pieces in fitting]
         for chosen in batches([(len(pieces), 0) for pieces in sentences], self._max_tokens):
             keys = np.full((len(chosen), max(len(sentences[number]) for number in chosen)), PAD)
             for row, number in enumerate(chosen):
                 keys[row, : len(sentences[number])] = sentences[number]
             self._hide(keys)
-            yield Observed("encoder", keys, keys, self._layers_of(keys, mixing))
+            layers = self._layers_of(keys, mixing)
+            check_observed(layers, [fitting[number][0] for number in chosen])
+            yield Observed("encoder", keys, keys, layers)
 
     def _layers_of(self, keys: np.ndarray, mixing: bool) -> list[ObservedLayer]:
         layers: list[ObservedLayer] = []

@@ -41,8 +41,11 @@ def prune(path: str | Path, output: str | Path) -> Pruned:
     if not gated_kinds(getattr(arguments, "normalign_gates", None)):
         raise NormalignError(f"{path}: has no gates; train it with --arch transformer_normalign --normalign-gates")
     model = state["model"]
-    sizes = _parameters(model)
-    before, after = _prune_all(model, arguments)
+    try:
+        sizes = _parameters(model)
+        before, after = _prune_all(model, arguments)
+    except (LookupError, AttributeError, TypeError, ValueError, RuntimeError, ArithmeticError) as error:
+        raise NormalignError(f"{path}: its parameters are not those of heads with gates ({error})") from None
     for holder in _arguments_of(state):
         holder.normalign_gates = None
         holder.normalign_heads = write_heads(after)
@@ -56,7 +59,8 @@ def _arguments_of(state: dict[str, Any]) -> Iterator[Any]:
     """Wherever a checkpoint keeps the arguments of its model."""
     if state.get("args") is not None:
         yield state["args"]
-    model = (state.get("cfg") or {}).get("model")
+    config: Any = state.get("cfg")
+    model = config.get("model") if hasattr(config, "get") else None
     if model is not None:
         yield model
 

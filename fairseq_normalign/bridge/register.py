@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import logging
+import os
 import sys
 import types
 import warnings
+from collections.abc import Sequence
+from typing import Any
 
-from ..errors import NormalignError
+from ..errors import NormalignError, one_line
 
 PACKAGE = __package__.rsplit(".", 1)[0]
 
@@ -25,6 +30,7 @@ def register() -> None:
         importlib.import_module("fairseq")
     checkpoints.close_doors()
     mend_replace_unk()
+    mend_ensembles()
     show_errors_in_one_line()
     importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
     importlib.import_module(f"{PACKAGE}.models.normalign_aligner")
@@ -52,6 +58,27 @@ def mend_replace_unk() -> None:
     utils.load_align_dict = load_align_dict
 
 
+def mend_ensembles() -> None:
+    """A checkpoint that is missing, or whose parameters do not fit, is one line in fairseq's commands too."""
+    from fairseq import checkpoint_utils
+
+    from .loading import building
+
+    original = checkpoint_utils.load_model_ensemble_and_task
+    if getattr(original, "is_mended", False):
+        return
+
+    def load_model_ensemble_and_task(filenames: Sequence[str], *args: Any, **options: Any) -> Any:
+        for name in filenames:
+            if not os.path.isfile(name) and options.get("suffix", "") == "" and options.get("num_shards", 1) == 1:
+                raise NormalignError(f"{name}: no such checkpoint")
+        with building(":".join(map(str, filenames))):
+            return original(filenames, *args, **options)
+
+    load_model_ensemble_and_task.is_mended = True  # type: ignore[attr-defined]
+    checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
+
+
 class quiet_host:
     """While fairseq is imported: its deprecation warnings and its notes on missing packages are not our user's."""
 
@@ -69,18 +96,48 @@ class quiet_host:
 
 
 def show_errors_in_one_line() -> None:
-    """In fairseq's commands too, a user's mistake ends in one line and exit code 2, not in a traceback."""
+    """In fairseq's commands too, a user's mistake ends in one line and exit code 2, not in a traceback.
+
+    So do Ctrl-C (130), a reader that went away (141), a full disk and input that is no text.
+    """
     previous = sys.excepthook
     if getattr(previous, "shows_normalign_errors", False):
         return
 
     def hook(kind: type[BaseException], error: BaseException, trace: types.TracebackType | None) -> None:
-        if not issubclass(kind, NormalignError):
+        found = ending(error)
+        if found is None:
             previous(kind, error, trace)
             return
-        sys.stdout.flush()
-        print(f"fairseq_normalign: error: {error}", file=sys.stderr)
-        sys.exit(2)  # the interpreter honours an exit asked for by the hook
+        code, message = found
+        _let_go_of_stdout()
+        if message:
+            print(f"fairseq_normalign: {one_line(message)}", file=sys.stderr)
+        sys.exit(code)  # the interpreter honours an exit asked for by the hook
 
     hook.shows_normalign_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook
+
+
+def ending(error: BaseException) -> tuple[int, str] | None:
+    """Exit code and message of errors that are no bugs; None for those that are."""
+    if isinstance(error, NormalignError):
+        return 2, f"error: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return 141, ""
+    if isinstance(error, UnicodeDecodeError):
+        return 2, f"error: byte 0x{error.object[error.start]:02x} is not {error.encoding} text"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return 2, f"error: {error.filename or 'output'}: {(error.strerror or str(error)).lower()}"
+    return None
+
+
+def _let_go_of_stdout() -> None:
+    """Write what is waiting; where that is not possible any more, keep the interpreter from complaining at its end."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from ..errors import MissingExtra, NormalignError
-from ..files import words_of
+from ..files import read_lines, words_of
 
 
 class Splitter(Protocol):
@@ -44,10 +45,17 @@ class SubwordNmt:
     def __init__(self, codes: str | Path) -> None:
         from subword_nmt.apply_bpe import BPE
 
+        lines = list(read_lines(codes))
+        for number, line in enumerate(lines, start=1):
+            says_version = number == 1 and line.startswith("#version:")
+            known = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
+            if not known if says_version else len(line.strip("\r ").split(" ")) != 2:
+                raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of subword-nmt: two pieces")
+        if not lines:
+            raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt are wanted")
         try:
-            with open(codes, encoding="utf-8") as handle:
-                self._bpe = BPE(handle)
-        except (OSError, UnicodeDecodeError, ValueError, IndexError, SystemExit) as error:
+            self._bpe = BPE(io.StringIO("\n".join(lines) + "\n", newline="\n"))
+        except (ValueError, IndexError, SystemExit) as error:
             raise NormalignError(f"{codes}: not the codes of subword-nmt ({error})") from None
 
     def __call__(self, words: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -54,6 +54,7 @@ def read_pairs(
         encoded = direction.encode([(source, target) for _, source, target in window])
         found: dict[int, ReadPair] = {}
         for places, batch in direction.batches(encoded):
+            batch = replace(batch, names=[str(window[place][0] + 1) for place in places])
             read = [_readings(direction, batch, method, heads) for method in methods]
             for number, place in enumerate(places):
                 readings = {method: one[number] for method, one in zip(methods, read, strict=True)}

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ..errors import NormalignError
+from ..errors import NormalignError, one_line
 from ..version import __version__
 
 VERBS = {
@@ -35,6 +36,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     verb = arguments[0] if arguments else None
     if verb not in VERBS:
         return _top_level(arguments)
+    return _guarded(f"normalign {verb}", lambda: _run(verb, arguments[1:]))
+
+
+def _run(verb: str, arguments: Sequence[str]) -> int:
     module = importlib.import_module(f"{__name__}.{verb.replace('-', '_')}")
     parser = argparse.ArgumentParser(
         prog=f"normalign {verb}",
@@ -42,24 +47,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    return _guarded(parser, module.run, arguments[1:])
+    code = module.run(parser.parse_args(arguments)) or 0
+    sys.stdout.flush()
+    return code
 
 
-def _guarded(parser: argparse.ArgumentParser, run, arguments: Sequence[str]) -> int:
-    args = parser.parse_args(arguments)
+def _guarded(name: str, run: Callable[[], int]) -> int:
     try:
-        code = run(args) or 0
-        sys.stdout.flush()
-        return code
+        return run()
     except NormalignError as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
-        return 2
+        return _mistake(name, error)
     except BrokenPipeError:
         _silence_stdout()
         return 141  # what a shell reports for a program that SIGPIPE ended
+    except OSError as error:  # nothing of ours was half-written: whatever opens an output removes it
+        _silence_stdout()
+        place = error.filename if error.filename is not None else "input or output"
+        return _mistake(name, f"{place}: {(error.strerror or str(error)).lower()}")
+    except UnicodeEncodeError as error:
+        _silence_stdout()
+        letter = ascii(error.object[error.start])
+        return _mistake(name, f"the letter {letter} cannot be written in {error.encoding}; set PYTHONIOENCODING=utf-8")
+    except MemoryError:
+        return _mistake(name, "not enough memory")
     except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         return 130
+
+
+def _mistake(name: str, message: object) -> int:
+    print(f"{name}: error: {one_line(message)}", file=sys.stderr)
+    return 2
 
 
 def _top_level(arguments: list[str]) -> int:
@@ -79,4 +97,5 @@ def _top_level(arguments: list[str]) -> int:
 
 def _silence_stdout() -> None:
     """The reader went away: keep the interpreter from complaining when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    with contextlib.suppress(OSError, ValueError):  # in a test, standard output may be no file at all
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

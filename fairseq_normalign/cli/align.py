@@ -28,6 +28,7 @@ from .model_arguments import (
     alignment_options,
     bitext_aligner,
     prepare_torch,
+    warn_of_unknown_pieces,
 )
 
 if TYPE_CHECKING:
@@ -121,13 +122,15 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
             dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
             bar = stack.enter_context(_progress(args, total, files))
             counts = align_bitext(bitext, aligner, files, group, outputs=outputs, dump=dump, done=bar.update)
+            if files:
+                files.finish()  # before the dump, which is refused when it is there already
     except BaseException:
         if files and files.abandon():
             print(f"normalign align: what is done is kept in {args.output}.part; --resume goes on", file=sys.stderr)
         raise
     if files:
-        files.finish()
         _report(counts)
+        warn_of_unknown_pieces("normalign align", aligner)
 
 
 def _files(args: argparse.Namespace) -> Files:

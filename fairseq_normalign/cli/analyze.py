@@ -224,7 +224,7 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
     counts = np.zeros(len(inventory.symbols))
     for row, line in enumerate(read_lines(path), start=1):
         words = words_of(line)
-        if len(words) < 2 or not words[-1].isdecimal():
+        if len(words) < 2 or not re.fullmatch("[0-9]{1,18}", words[-1]):
             raise NormalignError.at(path, row, f"'{line}' is not a piece and its count")
         if words[0] in number:
             counts[number[words[0]]] = int(words[-1])
@@ -284,7 +284,9 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
         golds = read_gold(args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold)
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
-        for (method, setting), layers in error_of_heads(observer.direction, pairs, golds[: len(pairs)]).items():
+        for (method, setting), layers in error_of_heads(
+            observer.direction, pairs, golds[: len(pairs)], name=args.gold
+        ).items():
             heads.extra[f"AER {method} {setting}"] = [100 * layer for layer in layers]
 
 

@@ -18,9 +18,11 @@ from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
 from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
 from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.decisions import check_gold
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..report.comparison import STYLES, draw_layers, render_comparison
+from ..report.figures import figure_format
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -31,6 +33,7 @@ from .model_arguments import (
     method_list,
     positive,
     prepare_torch,
+    warn_of_unknown_pieces,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +102,10 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         raise NormalignError(
             f"--path has {len(args.path)} checkpoints, --reverse-path {len(args.reverse_path)}: each needs its partner"
         )
+    if not 0 <= args.digits <= 17:
+        raise NormalignError(f"--digits is from 0 to 17, not {args.digits}")
+    if args.seed < 0:
+        raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
     for way in ways:
         if way not in SYMMETRIZATIONS:
@@ -112,6 +119,8 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
     for path in (args.figure, args.output):
         if path and path != STDIO:
             check_writable(path)
+    if args.figure:
+        figure_format(args.figure)
     return ways, added
 
 
@@ -153,7 +162,8 @@ def _seed(
 ) -> Seed:
     aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
     forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods)
-    _check_gold(args, golds, forward)
+    check_gold(args.gold, golds, forward)
+    warn_of_unknown_pieces("normalign compare", aligner)
     if aligner.backward is None:
         return Seed(forward, speed=speed)
     turned = aligner.backward.encode([(target, source) for source, target in pairs])
@@ -178,19 +188,6 @@ def _decide(
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
     return decisions, {name: aligned / seconds for name, seconds in readers.seconds.items()}
-
-
-def _check_gold(args: argparse.Namespace, golds: Sequence[Gold], decisions: Sequence[PairDecisions | None]) -> None:
-    """Gold of other words than the text's would be scored without a sign."""
-    for number, (gold, pair) in enumerate(zip(golds, decisions, strict=True), start=1):
-        if pair is None:
-            continue
-        for source, target in sorted(gold.possible):
-            if source >= len(pair.source) or target >= len(pair.target):
-                raise NormalignError(
-                    f"{args.gold}: sentence {number} links word {source + 1} to word {target + 1}, but the pair has "
-                    f"{len(pair.source)} and {len(pair.target)} words; is the text tokenized as the gold's?"
-                )
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

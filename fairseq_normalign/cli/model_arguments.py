@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -153,6 +154,21 @@ def bitext_aligner(
     if args.reverse_path:
         backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
     return BitextAligner(forward, backward, combine)
+
+
+MANY_UNKNOWN = 0.3
+"""So large a share of pieces that the dictionary lacks is a sign that something does not belong together."""
+
+
+def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
+    """Codes or a dictionary of another model make nonsense without an error: say that many pieces are unknown."""
+    for side, encoder in (("source", aligner.forward.source), ("target", aligner.forward.target)):
+        if encoder.unknown > MANY_UNKNOWN * encoder.seen:
+            print(
+                f"{name}: warning: {encoder.unknown} of {encoder.seen} {side} pieces are not in the dictionary; "
+                "are text, codes and dictionary those it was trained with?",
+                file=sys.stderr,
+            )
 
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:

@@ -91,6 +91,8 @@ def run(args: argparse.Namespace) -> None:
             sink=stack.enter_context(_sentence_sink(args)),
             warn=lambda message: print(f"normalign score: warning: {message}", file=sys.stderr),
         )
+    if totals.sentences and totals.goldless == totals.sentences:
+        raise NormalignError(f"{gold.name}: no sentence has a link; there is nothing to score against")
     results = _results(args, totals, gold, hypotheses)
     with open_output(args.output) as handle:
         handle.write(render(results, args.style, digits=args.digits))

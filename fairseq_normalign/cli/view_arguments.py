@@ -54,6 +54,10 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentences", metavar="LIST", help="which sentences, counted from 1: 3 or 1,4-7")
 
 
+MOST_SENTENCES = 1_000_000
+"""In one range of --sentences."""
+
+
 def wanted_sentences(text: str | None) -> set[int] | None:
     """'1,4-7' -> {0, 3, 4, 5, 6}."""
     if text is None:
@@ -62,7 +66,7 @@ def wanted_sentences(text: str | None) -> set[int] | None:
     for part in text.split(","):
         found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-        if not found or first < 1 or last < first:
+        if not found or first < 1 or last < first or last - first > MOST_SENTENCES:
             raise NormalignError(f"--sentences {text}: '{part}' is neither a number from 1 on nor a range such as 4-7")
         wanted.update(range(first - 1, last))
     return wanted

@@ -8,7 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ..analysis.comparison import Comparison, Figure, LayerRow, System
-from ..errors import MissingExtra, NormalignError
+from ..errors import MissingExtra
+from ..files import open_binary_output
+from .figures import figure_format
 from .text_tables import columns, latex, tsv
 
 STYLES = ("table", "tsv", "json", "latex")
@@ -159,7 +161,6 @@ def draw_layers(rows: Sequence[LayerRow], path: str | Path, title: str = "") -> 
     axes.set_title(title or "alignment error rate")
     axes.tick_params(length=0)
     picture.colorbar(shown, ax=axes, label="AER, lower is better")
-    try:
-        picture.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise NormalignError(f"{path}: {str(error).splitlines()[0]}") from None
+    format = figure_format(path)
+    with open_binary_output(path) as out:
+        picture.savefig(out, format=format, dpi=150)

@@ -24,6 +24,8 @@ _WIDEST = 30
 _TITLE = 1.15
 """How much larger than labels titles are drawn, with some room."""
 _LONGEST_LABEL = 22
+_MOST_DOTS = 200_000_000
+"""Four bytes each: what a figure may take of the memory."""
 
 
 Labels = tuple[list[str], list[str]]
@@ -101,6 +103,10 @@ def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None)
     handles = _legend_handles(any(panel.judged for panel in panels), style.level)
     layout = _Layout.of(labels, [panel.title for panel in panels], len(handles), style.columns, fonts)
     width, height = layout.size
+    if width * height * style.dpi**2 > _MOST_DOTS:
+        raise NormalignError(
+            f"sentence {pair.id + 1}: {len(source)} and {len(target)} words are too many for a figure; a page has room"
+        )
     figure = figure_class(figsize=layout.size)
     for number, panel in enumerate(panels):
         _draw(figure.add_axes(layout.place(number)), panel, pair, labels, style, fonts)

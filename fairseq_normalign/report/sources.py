@@ -198,7 +198,7 @@ def _soft_line(path: str | Path, number: int, line: str) -> np.ndarray:
     try:
         value = json.loads(line) if line.startswith("[") else [row.split(",") for row in words_of(line)]
         array = np.asarray(value, dtype=np.float64)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError, RecursionError):
         array = np.full(1, np.nan)
     if not array.size:
         return np.zeros((1, 0, 0))

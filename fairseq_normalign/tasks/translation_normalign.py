@@ -6,13 +6,16 @@ It takes any encoder-decoder Transformer as it is. Beside alignments it mends wh
 import atexit
 import copy
 import logging
+import os
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
+from fairseq.data.data_utils import infer_language_pair
 from fairseq.dataclass import ChoiceEnum
 from fairseq.tasks import register_task
 from fairseq.tasks.translation import TranslationConfig, TranslationTask
+from fairseq.utils import split_paths
 from omegaconf import II
 
 from ..alignment.decide import NULL_POLICIES
@@ -20,9 +23,11 @@ from ..alignment.dump import DumpWriter
 from ..alignment.words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..bridge.aligner import Aligner
-from ..bridge.datasets import keep_every_sentence, post_process_original_text
+from ..bridge.datasets import keep_every_sentence, post_process_original_text, reading_dataset
+from ..bridge.dictionaries import load_dictionary
 from ..bridge.generator import AligningGenerator
 from ..bridge.layer_auto import judge_by_dataset
+from ..bridge.loading import without_embedding_files
 from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
 from ..bridge.reading import decoder_layers, make_readable
 from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
@@ -97,8 +102,25 @@ class TranslationNormalignTask(TranslationTask):
             check=self.cfg.normalign_check,
         )
 
+    @classmethod
+    def setup_task(cls, cfg: TranslationNormalignConfig, **options: Any) -> Any:
+        """As in fairseq; a directory that does not show its languages is one line."""
+        paths = split_paths(cfg.data) if cfg.data else []
+        if paths and (cfg.source_lang is None or cfg.target_lang is None):
+            source, target = infer_language_pair(paths[0]) if os.path.isdir(paths[0]) else (None, None)
+            if source is None or target is None:
+                raise NormalignError(f"{paths[0]}: does not show the languages; give them as -s and -t")
+        return super().setup_task(cfg, **options)
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Any:
+        """As in fairseq; a damaged file is said with the line that is."""
+        return load_dictionary(filename)
+
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
+        if from_checkpoint:  # the parameters are in it; files that it names are none of our business
+            cfg = without_embedding_files(cfg)
         model = super().build_model(cfg, from_checkpoint)
         decoder_layers(model)
         make_readable(model)
@@ -106,7 +128,8 @@ class TranslationNormalignTask(TranslationTask):
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **options: Any) -> None:
         """As in fairseq; original text, which ``--replace-unk`` prints and copies from, is post-processed too."""
-        super().load_dataset(split, epoch=epoch, combine=combine, **options)
+        with reading_dataset(self.cfg.data, split):
+            super().load_dataset(split, epoch=epoch, combine=combine, **options)
         post_process_original_text(self.datasets[split], self.cfg.post_process)
 
     def build_dataset_for_inference(self, *args: Any, **options: Any) -> Any:
@@ -126,8 +149,10 @@ class TranslationNormalignTask(TranslationTask):
         kept = super().filter_indices_by_size(indices, dataset, max_positions, True)
         lost = sorted(set(map(int, indices)) - set(map(int, kept)))
         if lost and not ignore_invalid_inputs:
+            size = dataset.size(lost[0])
+            found = " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
             raise NormalignError(
-                f"sentence {lost[0] + 1} has {dataset.size(lost[0])} pieces, {max_positions} are allowed "
+                f"sentence {lost[0] + 1} has {found} pieces, {max_positions} are allowed "
                 f"({len(lost)} such); --skip-invalid-size-inputs-valid-test leaves them out"
             )
         return kept

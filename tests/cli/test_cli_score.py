@@ -218,7 +218,7 @@ def test_line_separators_of_unicode_end_no_line(files, capsys):
     (system,) = scores(capsys, "gold", "hyp", "--source", "source", "--target", "target")
     assert system["links"] == 14
     files(hyp=HYP.replace("0-0 1-1", "0-0\u20281-1", 1))
-    assert refused(capsys, "gold", "hyp") == "hyp:1: '0-0\u20281-1' is neither i-j (sure) nor ipj (possible)"
+    assert refused(capsys, "gold", "hyp") == r"hyp:1: '0-0\u20281-1' is neither i-j (sure) nor ipj (possible)"
 
 
 def test_bytes_that_are_no_text(files, capsys):

@@ -88,7 +88,14 @@ def read_noted(path: Path) -> dict[str, str]:
     """The SHA-256 of the files fetched before, by name."""
     if not path.exists():
         return {}
-    return {name: digest for digest, name in (line.split("  ", 1) for line in read_lines(path) if line)}
+    noted = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        digest, sign, name = line.partition("  ")
+        if line and not (sign and re.fullmatch("[0-9a-f]{64}", digest)):
+            raise NormalignError.at(str(path), number, "not a SHA-256 and a file name; remove the file to go on")
+        if line:
+            noted[name] = digest
+    return noted
 
 
 def write_noted(path: Path, noted: dict[str, str]) -> None:

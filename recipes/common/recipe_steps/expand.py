@@ -4,12 +4,15 @@ each piece of the other."""
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
 from fairseq_normalign.alignment.pieces import segment
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output, read_lines, words_of
+
+LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +41,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def parse(line: str) -> list[tuple[int, int]]:
-    return [(int(s), int(t)) for s, t in (link.split("-") for link in words_of(line))]
+    links = [LINK.fullmatch(word) for word in words_of(line)]
+    if not all(links):
+        raise ValueError("not i-j")
+    return [(int(link[1]), int(link[2])) for link in links if link]
 
 
 def piece_groups(pieces: list[str], scheme: str) -> list[range]:

@@ -12,6 +12,7 @@ import io
 import lzma
 import re
 import tarfile
+import zlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -118,7 +119,7 @@ def text_lines(handle, name: Path | str) -> Iterator[str]:
         try:
             for number, raw in enumerate(handle, start=1):
                 yield decode_line(raw, name, number)
-        except (lzma.LZMAError, EOFError, tarfile.TarError, OSError) as error:
+        except (lzma.LZMAError, EOFError, tarfile.TarError, OSError, zlib.error) as error:
             raise NormalignError(f"{name}: cannot be unpacked ({first_line(error)}); is it whole?") from None
 
 
@@ -145,7 +146,7 @@ def member_lines(archive: Path, ending: str) -> Iterator[str]:
                     lines = text_lines(extracted, f"{archive}:{member.name}")
                     yield from segments(lines) if ending.endswith(".sgm") else lines
                     return
-    except (tarfile.TarError, EOFError, OSError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise NormalignError(
             f"{archive}: cannot be unpacked ({first_line(error)}); remove and download it again"
         ) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +18,7 @@ LAYOUTS = (
     ("de", "en", "alignmentDeEn.talp"),
     ("de", "en", "alignmentDeEn"),
 )
+LARGEST_BYTES = 64 << 20
 WHERE_FROM = "https://www-i6.informatik.rwth-aachen.de/goldAlignment/"
 
 
@@ -63,8 +65,10 @@ def unpack(archive: Path, to: Path) -> None:
                 name = Path(member.name).name
                 content = tar.extractfile(member) if member.isfile() and name in wanted else None
                 if content is not None:
+                    if member.size > LARGEST_BYTES:
+                        raise NormalignError(f"{archive}: {member.name} has {member.size} bytes; no gold is so large")
                     (to / name).write_bytes(content.read())
-    except (tarfile.TarError, EOFError) as error:
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
         raise NormalignError(f"{archive}: cannot be unpacked ({first_line(error)}); is it whole?") from None
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import re
 from pathlib import Path
 
 from sacremoses import MosesDetokenizer
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output, read_lines, words_of
+
+HYPOTHESIS = re.compile(r"H-([0-9]{1,9})\t[^\t]*\t(.*)")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,9 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     found: dict[int, str] = {}
     for line in read_lines(args.log):
-        if line.startswith("H-"):
-            name, _score, text = line.split("\t", 2)
-            found.setdefault(int(name[2:]), text)
+        if hypothesis := HYPOTHESIS.fullmatch(line):
+            found.setdefault(int(hypothesis[1]), hypothesis[2])
     count = args.count if args.count is not None else len(found)
     missing = [number for number in range(count) if number not in found]
     if missing or not found:

@@ -1,0 +1,308 @@
+"""Jobs killed at random moments and run again: ``python -m tests.robustness.kills --times 20``.
+
+Each job runs in a process that is ended by SIGKILL, once or several times, then once more to its end. While it runs,
+its results are looked at every few milliseconds: what is at its final place has to be what an unbroken run writes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.cli.tiny_pair import TinyPair, make_tiny_pair, write_text
+from tests.conftest import REPOSITORY
+
+from .room import NORMALIGN, environment
+
+LOOK = 0.003
+"""Seconds between two looks at the results."""
+Content = dict[str, bytes]
+
+
+@dataclass(frozen=True)
+class Job:
+    """``start(folder, again)`` -> the process; ``results``: names below the folder that are final where they are."""
+
+    start: Callable[[Path, bool], int]
+    results: Sequence[str]
+    tidy: Callable[[str, bytes], bytes] = lambda name, content: content
+    """Takes out of a result what differs from run to run by its nature."""
+
+    def found(self, folder: Path) -> Content:
+        """Every final file that is there, and its content."""
+        content: Content = {}
+        for name in self.results:
+            path = folder / name
+            for file in sorted(path.rglob("*")) if path.is_dir() else [path]:
+                with contextlib.suppress(FileNotFoundError):
+                    if file.is_file():
+                        content[str(file.relative_to(folder))] = self.tidy(name, file.read_bytes())
+        return content
+
+
+@dataclass
+class Tally:
+    """What became of one job."""
+
+    kills: int = 0
+    """Runs that were ended before they were done."""
+    runs: int = 0
+    looks: int = 0
+    seconds: float = 0.0
+    """Of an unbroken run."""
+    wrong: list[str] = field(default_factory=list)
+
+
+def forked(run: Callable[[], int]) -> int:
+    """A process that does ``run`` and has everything loaded already; -> its id."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.setsid()
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        code = run()
+    finally:
+        os._exit(code)
+
+
+def spawned(command: Sequence[object], **variables: str) -> int:
+    """The same for a program."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
+    process = subprocess.Popen([*map(str, command)], env=environment(**variables), start_new_session=True, **quiet)  # type: ignore[call-overload]
+    return process.pid
+
+
+def run_until(job: Job, folder: Path, again: bool, tally: Tally, moment: float | None, expected: Content) -> bool:
+    """Run it, and end it at ``moment`` seconds; whether it was still running then. None: it may finish."""
+    started = time.monotonic()
+    child = job.start(folder, again)
+    tally.runs += 1
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            if os.waitstatus_to_exitcode(status) != 0:
+                tally.wrong.append(f"exit code {os.waitstatus_to_exitcode(status)}")
+            break
+        if moment is not None and time.monotonic() - started >= moment:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            break
+        look(job, folder, tally, expected)
+        time.sleep(LOOK)
+    look(job, folder, tally, expected)
+    return not ended
+
+
+def look(job: Job, folder: Path, tally: Tally, expected: Content) -> None:
+    """What is at a final place has to be whole."""
+    if not expected:
+        return
+    tally.looks += 1
+    for name, content in job.found(folder).items():
+        if content != expected.get(name):
+            tally.wrong.append(f"{name}: {len(content)} bytes that no unbroken run writes")
+
+
+def kill_job(job: Job, times: int, chance: random.Random, folder: Path) -> Tally:
+    """Kill it so many times, at moments spread over the time it takes; every broken run is finished at last."""
+    tally = Tally()
+    whole = folder / "whole"
+    whole.mkdir()
+    started = time.monotonic()
+    run_until(job, whole, False, tally, None, {})
+    tally.seconds = time.monotonic() - started
+    expected = job.found(whole)
+    if not expected:
+        tally.wrong.append("the unbroken run wrote nothing")
+    attempt = 0
+    while tally.kills < times and attempt < 4 * times and not tally.wrong:
+        place = folder / f"attempt{attempt}"
+        place.mkdir()
+        attempt += 1
+        again = False
+        while tally.kills < times and run_until(job, place, again, tally, chance.random() * tally.seconds, expected):
+            tally.kills += 1
+            again = True
+            if chance.random() < 0.5:
+                break
+        run_until(job, place, again, tally, None, expected)
+        if job.found(place) != expected:
+            tally.wrong.append("the result of the last run is not that of an unbroken one")
+        shutil.rmtree(place)
+    shutil.rmtree(whole)
+    return tally
+
+
+# -- jobs -------------------------------------------------------------------------------------------------------------
+
+
+def in_process(arguments: Callable[[Path, bool], Sequence[object]], window: int = 64) -> Callable[[Path, bool], int]:
+    """A verb of ours in a forked process; windows are small, so that there are many moments between two."""
+    from fairseq_normalign.bridge import bitext
+    from fairseq_normalign.cli import main
+
+    def start(folder: Path, again: bool) -> int:
+        given = [*map(str, arguments(folder, again))]
+
+        def run() -> int:
+            bitext.WINDOW = window
+            return main(given)
+
+        return forked(run)
+
+    return start
+
+
+def without_speed(name: str, content: bytes) -> bytes:
+    """A table without the pairs a second, which no two runs share."""
+    found = json.loads(content)
+    for row in [*found["layers"], *found["systems"]]:
+        row.pop("pairs_per_second", None)
+    return json.dumps(found).encode()
+
+
+def jobs(models: TinyPair, *, pairs: int = 1500, lines: int = 6000, slow: bool = False) -> dict[str, Job]:
+    """The jobs by name; ``slow``: those too that need a start of Python for every run."""
+    text = models.folder / "kills"
+    text.mkdir(exist_ok=True)
+    write_text(text, pairs, "many")
+    given = [*models.arguments(text / "many.de", text / "many.en")]
+
+    def align(folder: Path, again: bool) -> list[object]:
+        scores = ["--scores", folder / "scores"]
+        return ["align", *given, "-o", folder / "links", *scores, *(["--resume"] if again else [])]
+
+    def dump(folder: Path, again: bool) -> list[object]:
+        return ["align", *given, "-o", folder / "links", "--dump", folder / "dump"]
+
+    gold = text / "gold"
+    gold.write_text("0-0\n" * pairs)
+
+    def compare(folder: Path, again: bool) -> list[object]:
+        figure = ["--figure", folder / "layers.svg"] if slow else []
+        return [
+            "compare",
+            *given,
+            "--gold",
+            gold,
+            "--style",
+            "json",
+            "--bootstrap",
+            20,
+            *figure,
+            "-o",
+            folder / "table",
+        ]
+
+    found = {
+        "align --resume": Job(in_process(align), ["links", "scores"]),
+        "align --dump": Job(in_process(dump), ["links", "dump"]),
+        "compare": Job(in_process(compare), ["table"], without_speed),
+        "recipe: tokenize": Job(tokenizing(text, lines), ["tokens"]),
+        "recipe: clean": Job(cleaning(text, lines), ["clean.de", "clean.en"]),
+    }
+    if slow:
+        found["recipe: steps 2 to 4"] = Job(steps(text), ["work/raw/complete", "work/tokenized/train.de", "work/clean"])
+        found["align, 2 processes"] = Job(two_processes(align), ["links", "scores"])
+    return found
+
+
+def two_processes(arguments: Callable[[Path, bool], Sequence[object]]) -> Callable[[Path, bool], int]:
+    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *NORMALIGN[1:]]
+    return lambda folder, again: spawned([*launcher, *arguments(folder, again)])
+
+
+def recipe_step(arguments: Callable[[Path], Sequence[object]]) -> Callable[[Path, bool], int]:
+    sys.path.insert(0, str(REPOSITORY / "recipes" / "common"))
+    from recipe_steps.__main__ import main
+
+    return lambda folder, again: forked(lambda: main([*map(str, arguments(folder))]))
+
+
+def tokenizing(text: Path, lines: int) -> Callable[[Path, bool], int]:
+    (text / "raw").write_text("".join(f"Das ist, sagt er, der {n}. Satz (mit Zeichen).\n" for n in range(lines)))
+    return recipe_step(lambda folder: ["tokenize", text / "raw", folder / "tokens", "--language", "de"])
+
+
+def cleaning(text: Path, lines: int) -> Callable[[Path, bool], int]:
+    for side in ("de", "en"):
+        (text / f"pairs.{side}").write_text("".join(f"{side} satz {n} {'x ' * (n % 9)}\n" for n in range(8 * lines)))
+    return recipe_step(lambda folder: ["clean", text / "pairs", folder / "clean"])
+
+
+def steps(text: Path) -> Callable[[Path, bool], int]:
+    """The numbered scripts, as a user runs them."""
+    from tests.recipes.conftest import write_corpus
+
+    corpus = text / "corpus"
+    if not corpus.exists():
+        write_corpus(corpus, train=4000)
+    scripts = [REPOSITORY / "recipes" / "wmt16_de_en" / name for name in ("2_gather.sh", "3_tokenize.sh", "4_clean.sh")]
+    command = " && ".join(f"bash '{script}'" for script in scripts)
+
+    def start(folder: Path, again: bool) -> int:
+        own = {"SETUP": "none", "CORPUS": str(corpus), "PRESET": "cpu", "JOBS": "1", "GPUS": "0"}
+        return spawned(["bash", "-c", command], WORK=str(folder / "work"), **own)
+
+    return start
+
+
+def table(tallies: dict[str, Tally]) -> str:
+    rows = [f"{'job':<24}{'kills':>7}{'runs':>7}{'looks':>9}{'unbroken':>11}{'wrong':>7}"]
+    for name, tally in tallies.items():
+        numbers = f"{tally.kills:>7}{tally.runs:>7}{tally.looks:>9}{tally.seconds:>9.1f} s{len(tally.wrong):>7}"
+        rows.append(f"{name:<24}{numbers}")
+    return "\n".join(rows)
+
+
+def kill_everything(
+    times: int, seed: int, known: dict[str, Job], folder: Path, slow_times: int = 4
+) -> dict[str, Tally]:
+    chance = random.Random(seed)
+    tallies = {}
+    for name, job in known.items():
+        place = folder / name.replace(" ", "-").replace(":", "")
+        place.mkdir()
+        many = slow_times if "processes" in name or "steps" in name else times
+        tallies[name] = kill_job(job, many, chance, place)
+    return tallies
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=20, help="kills of each job (20)")
+    parser.add_argument("--slow-times", type=int, default=4, help="of jobs that start Python anew each time (4)")
+    parser.add_argument("--seed", type=int, default=1)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "models").mkdir()
+        known = jobs(make_tiny_pair(folder / "models"), slow=args.slow_times > 0)
+        tallies = kill_everything(args.times, args.seed, known, folder, args.slow_times)
+    print(table(tallies))
+    wrong = [f"{name}: {text}" for name, tally in tallies.items() for text in tally.wrong]
+    print("\n".join(wrong[:10]), file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

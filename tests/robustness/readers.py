@@ -1,0 +1,451 @@
+"""Every reader of the project: files it is given, and what has to hold of whatever it takes.
+
+A reader refuses with NormalignError and with nothing else. What it takes has to come through a second time: written
+and read again it is the same, and no index is outside of what it points into.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fairseq_normalign.alignment.dump import Dump, DumpWriter
+from fairseq_normalign.alignment.formats import Writer, in_step, open_alignment
+from fairseq_normalign.alignment.formats.reading import LONGEST_SENTENCE
+from fairseq_normalign.alignment.gold import read_gold
+from fairseq_normalign.alignment.pieces import Segmentation
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import read_lines, words_of
+from fairseq_normalign.report.sources import read_soft
+from fairseq_normalign.resumable import ResumableFiles
+from tests.conftest import REPOSITORY
+
+from .mutations import mutated
+
+sys.path.insert(0, str(REPOSITORY / "recipes" / "common"))
+
+
+@dataclass(frozen=True)
+class Reader:
+    """``take(content, folder)`` reads it and checks what was read; ``damage`` makes a case out of the seeds."""
+
+    seeds: Sequence[bytes]
+    take: Callable[[bytes, Path], object]
+    weight: int = 10
+    damage: Callable[[Sequence[bytes], random.Random], bytes] = mutated
+
+
+def _file(folder: Path, content: bytes, name: str = "input") -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+# -- alignments -------------------------------------------------------------------------------------------------------
+
+Sentences = list[list[tuple[int, int, bool]]]
+
+
+def _sentences(path: Path, **options: Any) -> Sentences:
+    with open_alignment(path, **options) as file:
+        return [list(links) for (block,) in in_step([file]) for links in block.sentences()]
+
+
+def _alignment(format: str, **options: Any) -> Callable[[bytes, Path], object]:
+    def take(content: bytes, folder: Path) -> None:
+        found = _sentences(_file(folder, content), format=format, **options)
+        for links in found:
+            assert links == sorted(set(links))
+            assert all(0 <= index < LONGEST_SENTENCE for link in links for index in link[:2])
+        again = io.StringIO()
+        writer = Writer(again, "talp", base=0)
+        for links in found:
+            writer.write(links)
+        if found:
+            path = _file(folder, again.getvalue().encode(), "again")
+            assert _sentences(path, format="talp", base=0, reverse=False) == found
+
+    return take
+
+
+SOURCE = b"a b c\nd e\nf\n"
+TARGET = b"x y\nz w v\nu\n"
+
+
+def _gold(content: bytes, folder: Path) -> None:
+    texts = {"source": _file(folder, SOURCE, "s"), "target": _file(folder, TARGET, "t")}
+    golds = read_gold(_file(folder, content), **texts)
+    sizes = [(len(s.split()), len(t.split())) for s, t in zip(SOURCE.splitlines(), TARGET.splitlines(), strict=True)]
+    assert len(golds) == len(sizes)
+    for gold, (sources, targets) in zip(golds, sizes, strict=True):
+        assert gold.sure <= gold.possible
+        assert all(0 <= s < sources and 0 <= t < targets for s, t in gold.possible)
+
+
+def _soft(content: bytes, folder: Path) -> None:
+    found = read_soft(_file(folder, content))
+    for array in found:
+        assert array.ndim == 3
+        assert np.isfinite(array).all()
+        assert (array >= 0).all()
+    again = "".join(json.dumps(array.tolist() if array.size else []) + "\n" for array in found)
+    for one, other in zip(found, read_soft(_file(folder, again.encode(), "again")), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def _text(content: bytes, folder: Path) -> None:
+    found = list(read_lines(_file(folder, content)))
+    for line in found:
+        assert "\n" not in line
+        assert "\0" not in line
+        assert all(word and " " not in word and "\t" not in word for word in words_of(line))
+    if found and not any(line.endswith("\r") or line.startswith("\ufeff") for line in found):
+        again = _file(folder, "".join(f"{line}\n" for line in found).encode(), "again")
+        assert list(read_lines(again)) == found
+
+
+# -- what comes with a model ------------------------------------------------------------------------------------------
+
+
+def _codes(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.bridge.text import SubwordNmt
+
+    split = SubwordNmt(_file(folder, content))
+    for word in ("haus", "ab", "x", "löwe"):
+        pieces = split([word])
+        assert "".join(piece.removesuffix("@@") for piece in pieces) == word
+        assert all(piece.endswith("@@") for piece in pieces[:-1])
+
+
+def _dictionary(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.bridge.dictionaries import load_dictionary
+
+    found = load_dictionary(_file(folder, content))
+    assert len(set(found.symbols)) == len(found.symbols) or b"#fairseq:overwrite" in content
+    assert all(count >= 0 for count in found.count)
+    assert found.symbols[:4] == ["<s>", "<pad>", "</s>", "<unk>"]
+    if b"#fairseq:overwrite" not in content:
+        found.save(str(folder / "again"))
+        again = load_dictionary(folder / "again")
+        assert (again.symbols, again.count) == (found.symbols, found.count)
+
+
+def _literal(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.bridge.checkpoints import literal
+
+    value = literal(content.decode("utf-8", errors="replace"))
+    if value == value:  # not NaN
+        assert literal(repr(value)) == value or "inf" in repr(value) or "nan" in repr(value)
+
+
+def _heads(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.bridge.heads import read_heads, write_heads
+
+    found = read_heads(content.decode("utf-8", errors="replace"))
+    assert read_heads(write_heads(found)) == found
+    assert all(count >= 0 for counts in found.values() for count in counts)
+
+
+def _counts(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.analysis.observed import Inventory
+    from fairseq_normalign.cli.analyze import _counts_in
+
+    found = _counts_in(str(_file(folder, content)), Inventory(["a", "b", "c"], frozenset()))
+    assert np.isfinite(found).all()
+    assert (found >= 0).all()
+
+
+class Checkpoints:
+    """Tiny checkpoints, damaged in their bytes (both forms torch writes) or in what they hold."""
+
+    def __init__(self) -> None:
+        import torch
+
+        from tests.cli.tiny_pair import make_tiny_pair
+
+        self._keep = tempfile.TemporaryDirectory()
+        self.folder = Path(self._keep.name)
+        self.pair = make_tiny_pair(self.folder, 1)
+        self.whole = self.pair.path().read_bytes()
+        self._state = torch.load(self.pair.path(), weights_only=False)
+        old = io.BytesIO()
+        torch.save(self._state, old, _use_new_zipfile_serialization=False)
+        self.seeds = [self.whole, old.getvalue()]
+
+    def damage(self, seeds: Sequence[bytes], chance: random.Random) -> bytes:
+        return mutated(seeds, chance) if chance.random() < 0.5 else self._other_content(chance)
+
+    def _other_content(self, chance: random.Random) -> bytes:
+        import copy
+
+        import torch
+
+        state = copy.deepcopy(self._state)
+        for _ in range(chance.choice((1, 1, 2))):
+            self._change(state, chance)
+        out = io.BytesIO()
+        torch.save(state, out)
+        return out.getvalue()
+
+    def _change(self, state: dict[str, Any], chance: random.Random) -> None:
+        import torch
+
+        values = [
+            None,
+            -1,
+            0,
+            3,
+            10**12,
+            0.5,
+            float("nan"),
+            "",
+            "x",
+            "__import__('os').abort()",
+            "../x",
+            [],
+            {},
+            True,
+            (),
+        ]
+        what = chance.randrange(5)
+        model = state.get("model")
+        if what == 0:
+            state[chance.choice(list(state))] = chance.choice(values)
+        elif what == 1 and isinstance(model, dict) and model:
+            name = chance.choice(list(model))
+            shapes = [
+                torch.zeros(0),
+                torch.zeros(1, 1),
+                torch.full((8, 8), float("nan")),
+                torch.zeros(1).expand(10**7),
+                3,
+            ]
+            model[name] = chance.choice(shapes)
+        elif what == 2 and isinstance(model, dict) and model:
+            model.pop(chance.choice(list(model)))
+        elif state.get("cfg"):
+            from omegaconf import open_dict
+
+            group = chance.choice(("model", "task"))
+            holder = state["cfg"].get(group) if hasattr(state["cfg"], "get") else None
+            if isinstance(holder, Namespace):
+                setattr(holder, chance.choice(sorted(vars(holder))), chance.choice(values))
+            elif holder is not None and hasattr(holder, "keys"):
+                with open_dict(holder):
+                    holder[chance.choice(sorted(map(str, holder.keys())))] = chance.choice(values[:10])
+
+    def take(self, content: bytes, folder: Path) -> None:
+        from fairseq_normalign.bridge.hub import load
+
+        path = folder / "model.pt"
+        path.write_bytes(content)
+        model = load(path, data=self.folder, source_lang="de", target_lang="en")
+        found = model.align("w1 w2 w3", "w1 w2")
+        assert found.source == ("w1", "w2", "w3")
+        assert np.isfinite(found.soft).all()
+        assert all(0 <= s < 3 and 0 <= t < 2 for s, t in found.links)
+
+
+# -- our own files ----------------------------------------------------------------------------------------------------
+
+PARTS = ("meta.json", "index.jsonl", "shard-00000.safetensors")
+SPLIT = b"\n=====\n"
+
+
+def _dump_seed() -> bytes:
+    """The three files of a dump, one after the other."""
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "dump"
+        with DumpWriter(path, method="norms", heads=True) as writer:
+            for number in range(3):
+                source = Segmentation(("ab", "c"), ((0, 2), (2, 3)), (3,))
+                target = Segmentation(("x", "ä"), ((0, 1), (1, 2)), ())
+                layers = np.random.default_rng(number).random((2, 3, 4), dtype=np.float32)
+                pieces = {"source_pieces": ["a@@", "b", "c", "</s>"], "target_pieces": ["x", "ä"]}
+                heads = layers[:, None].repeat(2, axis=1)
+                writer.add(number, **pieces, source=source, target=target, layers=layers, heads=heads, score=-0.5)
+        return SPLIT.join((path / part).read_bytes() for part in PARTS)
+
+
+def _damaged_dump(seeds: Sequence[bytes], chance: random.Random) -> bytes:
+    parts = seeds[0].split(SPLIT)
+    place = chance.choice((0, 1, 1, 1, 2))
+    parts[place] = mutated([parts[place]], chance)
+    return SPLIT.join(parts)
+
+
+def _dump(content: bytes, folder: Path) -> None:
+    place = folder / "dump"
+    place.mkdir()
+    for name, part in zip(PARTS, content.split(SPLIT), strict=False):
+        (place / name).write_bytes(part)
+    dump = Dump(place)
+    pairs = list(dump)
+    assert dump.ids() == [(pair.id, pair.rank) for pair in pairs]
+    with DumpWriter(folder / "again", method="norms", heads=True) as writer:
+        for pair in pairs:
+            assert pair.layers.shape[1:] == (len(pair.target_pieces) + 1, len(pair.source_pieces))
+            assert np.isfinite(pair.layers).all()
+            for side, pieces in ((pair.source, pair.source_pieces), (pair.target, pair.target_pieces)):
+                covered = [n for span in side.spans for n in range(*span)] + list(side.specials)
+                assert sorted(covered) == list(range(len(pieces)))
+            sides = {name: getattr(pair, name) for name in ("source_pieces", "target_pieces", "source", "target")}
+            writer.add(pair.id, **sides, layers=pair.layers, heads=pair.heads, score=pair.score)
+    for one, other in zip(pairs, Dump(folder / "again"), strict=True):
+        np.testing.assert_array_equal(one.layers.astype(np.float32), other.layers)
+        assert (one.id, one.source, one.target_pieces) == (other.id, other.source, other.target_pieces)
+
+
+JOB = {"--layer": 1, "--method": "norms"}
+
+
+def _journal_seed() -> bytes:
+    with tempfile.TemporaryDirectory() as place:
+        files = ResumableFiles([Path(place) / "out"], JOB)
+        files.journal.counts, files.journal.choice = {"pairs": 2}, [[1, "awi"]]
+        files.append(["0-0\n1-1\n"], "digest")
+        files.abandon()
+        return (Path(place) / "out.part.json").read_bytes()
+
+
+def _journal(content: bytes, folder: Path) -> None:
+    out = folder / "out"
+    (folder / "out.part").write_text("0-0\n1-1\nhalf a li")
+    (folder / "out.part.json").write_bytes(content)
+    files = ResumableFiles([out], JOB, resume=True)
+    try:
+        kept = files.journal.sizes[0]
+        assert 0 <= kept <= 17
+        assert files.journal.steps >= 0
+        files.append(["2-2\n"], "more")
+        files.finish()
+    finally:
+        files.abandon()
+    assert out.read_text() == "0-0\n1-1\nhalf a li"[:kept] + "2-2\n"
+
+
+# -- recipes ----------------------------------------------------------------------------------------------------------
+
+
+def _download_list(content: bytes, folder: Path) -> None:
+    from recipe_steps.download import read_list
+
+    for wanted in read_list(_file(folder, content)):
+        assert (folder / wanted.name).parent == folder
+        assert wanted.name not in ("", ".", "..")
+        assert wanted.size is None or wanted.size >= 0
+        assert wanted.sha256 is None or len(bytes.fromhex(wanted.sha256)) == 32
+
+
+def _noted(content: bytes, folder: Path) -> None:
+    from recipe_steps.download import read_noted, write_noted
+
+    found = read_noted(_file(folder, content))
+    write_noted(folder / "again", found)
+    assert read_noted(folder / "again") == found
+
+
+def _hypotheses(content: bytes, folder: Path) -> None:
+    from recipe_steps.hypotheses import run
+
+    run(Namespace(log=_file(folder, content), output=folder / "out", detokenize=None, count=None))
+    assert (folder / "out").read_bytes().endswith(b"\n")
+
+
+def _expand(content: bytes, folder: Path) -> None:
+    from recipe_steps.expand import run
+
+    pieces = [_file(folder, SOURCE, "s"), _file(folder, TARGET, "t")]
+    run(Namespace(links=_file(folder, content), pieces=pieces, scheme="subword_nmt", turn=False, output=folder / "out"))
+    texts = zip(SOURCE.splitlines(), TARGET.splitlines(), strict=True)
+    for line, sides in zip((folder / "out").read_text().splitlines(), texts, strict=True):
+        sizes = [len(side.split()) for side in sides]
+        assert all(int(s) < sizes[0] and int(t) < sizes[1] for s, t in (link.split("-") for link in line.split()))
+
+
+def _gold_archive_seed() -> bytes:
+    import tarfile
+
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, content in (("DeEn/de", SOURCE), ("DeEn/en", TARGET), ("DeEn/alignmentDeEn", b"SENT: 1\nS 1 1\n")):
+            member = tarfile.TarInfo(name)
+            member.size = len(content)
+            tar.addfile(member, io.BytesIO(content))
+    return out.getvalue()
+
+
+def _gold_archive(content: bytes, folder: Path) -> None:
+    from recipe_steps.gold import unpack
+
+    to = folder / "unpacked"
+    to.mkdir()
+    unpack(_file(folder, content, "archive"), to)
+    allowed = {"de", "en", "alignmentDeEn", "alignmentDeEn.talp", "test.de", "test.en", "alignment.talp"}
+    assert {path.name for path in to.iterdir()} <= allowed
+    assert {path.name for path in folder.iterdir()} == {"archive", "unpacked"}
+
+
+LOG = b"S-1\ta b\nH-1\t-0.5\tc d\nA-1\t0-0 1-1\nP-1\t-1 -2\nS-0\ta\nH-0\t-1\tc d\nA-0\t0-0 0-1\n| Generate test\n"
+DIGEST = b"0123456789abcdef" * 4
+
+
+def readers() -> dict[str, Reader]:
+    """By name. The checkpoints are made here."""
+    checkpoints = Checkpoints()
+    talp = b"1-1 2-2 3p3\n\n1-2 2p1 10-12\n"
+    naacl = b"0001 1 1 S\n0001 2 2 P 0.5\n2 1 3\n0003 0 1 S\n"
+    rwth = b"SENT: 1\nS 1 1\nP 2 3\n\nSENT: 2\nS 4 4\n"
+    pharaoh = b"0-0 1-1 2-2\n\n3-1 0-2\n"
+    return {
+        "pharaoh": Reader([pharaoh, b"0-0\r\n1-1\r\n"], _alignment("pharaoh")),
+        "talp": Reader([talp, b"1-1\n2p2\n"], _alignment("talp", base=1)),
+        "naacl": Reader([naacl], _alignment("naacl")),
+        "rwth": Reader([rwth], _alignment("rwth", base=1)),
+        "fairseq log": Reader([LOG], _alignment("fairseq", allow_missing=True)),
+        "any format": Reader(
+            [pharaoh, talp + b"0-0\n", naacl, rwth + b"S 0 0\n", LOG.replace(b"-1", b"-2", 0)],
+            _alignment("auto", allow_missing=True),
+        ),
+        "gold with texts": Reader([b"1-1 2p2\n1-3\n1-1\n", b"0-0 2-1\n1-2\n0-0\n"], _gold),
+        "soft text": Reader([b"0.9,0.1 0.2,0.8\n1.0\n", b"[[0.5, 0.5]]\n[[[1, 0]], [[0, 1]]]\n\n"], _soft),
+        "text": Reader([SOURCE, "ein Löwe\u00a0x\n\n▁b @@\n".encode(), b"\xef\xbb\xbfa\r\nb\r\n"], _text),
+        "BPE codes": Reader([b"#version: 0.2\nh a\na u</w>\nha us</w>\n", b"a b</w>\nx y\n"], _codes, 5),
+        "dictionary": Reader([b"a 10\nb@@ 5\n\xc3\xa4 1\n", b"x 1\nx 2 #fairseq:overwrite\n"], _dictionary),
+        "argument literal": Reader([b"(0.9, 0.98)", b"[(512, 3)] * 2 + [(2048, 1)]", b"{'a': 1}", b"-1e-4"], _literal),
+        "numbers of heads": Reader([b"encoder:4,2;cross:1,0", b"decoder:8"], _heads, 5),
+        "piece counts": Reader([b"a 10\nb 5\nc 0\n"], _counts, 5),
+        "checkpoint": Reader(checkpoints.seeds, checkpoints.take, 2, checkpoints.damage),
+        "dump": Reader([_dump_seed()], _dump, 5, _damaged_dump),
+        "journal": Reader([_journal_seed()], _journal),
+        "recipe: list": Reader(
+            [b"# files\na.tgz\t" + DIGEST + b"\t100\thttp://x/a.tgz\nb\t-\t-\thttp://x/b\n"], _download_list, 5
+        ),
+        "recipe: sums": Reader([DIGEST + b"  a.tgz\n" + DIGEST + b"  b\n"], _noted, 5),
+        "recipe: log": Reader([LOG], _hypotheses, 5),
+        "recipe: links": Reader([b"0-0 2-1\n1-2\n0-0\n"], _expand, 5),
+        "recipe: archive": Reader([_gold_archive_seed()], _gold_archive, 3),
+    }
+
+
+def attempt(reader: Reader, content: bytes) -> bool:
+    """Give it one case; whether it was taken. Anything but a NormalignError goes through."""
+    folder = Path(tempfile.mkdtemp(prefix="normalign-case-"))
+    try:
+        reader.take(content, folder)
+    except NormalignError:
+        return False
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return True

@@ -1,0 +1,240 @@
+"""NaN and infinity are reported, never written; and the links depend on the sentence and on nothing else."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from fairseq_normalign.alignment.dump import Dump, DumpWriter
+from fairseq_normalign.alignment.pieces import Segmentation
+from fairseq_normalign.attribution import METHODS, method_class
+from fairseq_normalign.cli import main
+from fairseq_normalign.errors import NormalignError
+from tests.cli.tiny_pair import WORDS, write_text
+
+from .precision import differing_links
+from .room import FAIRSEQ_OPTIONS, fairseq, make_models
+
+EVERY_METHOD = sorted(METHODS)
+QUICK = ("norms", "weights")
+ALL_BUT_QUICK_ARE_SLOW = [
+    method if method in QUICK else pytest.param(method, marks=pytest.mark.slow) for method in EVERY_METHOD
+]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    return make_models(tmp_path_factory.mktemp("numbers"))
+
+
+@pytest.fixture(scope="module")
+def spoilt(models, tmp_path_factory):
+    """spoilt(parameter, value): a checkpoint in which the parameter holds the value once.
+
+    A row of the embedding spoils only the sentences with that word.
+    """
+    folder = tmp_path_factory.mktemp("spoilt")
+
+    def make(name: str, value: float, row: int = 0) -> Path:
+        path = folder / f"{name}-{value}-{row}.pt"
+        if not path.exists():
+            state = torch.load(models.path(), weights_only=False)
+            state["model"][name].view(state["model"][name].size(0), -1)[row, 0] = value
+            torch.save(state, path)
+        return path
+
+    return make
+
+
+def arguments(models, checkpoint, folder: Path, source: str, target: str) -> list[str]:
+    (folder / "s").write_text(source)
+    (folder / "t").write_text(target)
+    given = ["--path", checkpoint, "--data", models.folder, "--cpu", "--source", folder / "s", "--target", folder / "t"]
+    return list(map(str, given))
+
+
+def said(capsys) -> str:
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    return captured.err
+
+
+BAD_WORD = 7
+"""The third sentence has it."""
+SOURCE, TARGET = "w1 w2\nw3\nw4 w7 w2\nw1\n", "w1\nw2 w3\nw4 w2\nw2\n"
+IN_ENCODER = ("encoder.embed_tokens.weight", 4 + BAD_WORD)
+
+
+@pytest.mark.parametrize(
+    ("method", "value"), [*((method, float("nan")) for method in EVERY_METHOD), *((m, float("inf")) for m in QUICK)]
+)
+def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method, value):
+    checkpoint = spoilt(IN_ENCODER[0], value, IN_ENCODER[1])
+    given = arguments(models, checkpoint, tmp_path, SOURCE, TARGET)
+    if method_class(method).layerwise:
+        given += ["--layer", "2"]
+    assert main(["align", *given, "--method", method, "-o", str(tmp_path / "out")]) == 2
+    place = "decoder layer 2" if method_class(method).layerwise else method
+    assert f"sentence 3: NaN or infinity in {place}" in said(capsys)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
+def test_compare_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method):
+    given = arguments(models, spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
+    (tmp_path / "gold").write_text("0-0\n0-0\n0-0\n0-0\n")
+    assert main(["compare", *given, "--gold", str(tmp_path / "gold"), "--methods", method]) == 2
+    assert "sentence 3: NaN or infinity in" in said(capsys)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["layers"],
+        ["analyze", "dispersion"],
+        ["analyze", "heads"],
+        ["view", "--sentences", "1-4"],
+        ["view", "--html", "-"],
+    ],
+)
+def test_other_verbs_name_layer_and_sentence(models, spoilt, tmp_path, capsys, command):
+    given = arguments(models, spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
+    assert main([*command, *given]) == 2
+    captured = capsys.readouterr()
+    assert "sentence 3: NaN or infinity in" in captured.err
+    assert "layer 1" in captured.err
+    assert "NaN" not in captured.out
+
+
+@pytest.mark.parametrize(
+    "name", ["encoder_attn.v_proj.weight", "encoder_attn.q_proj.weight", "encoder_attn.out_proj.weight"]
+)
+def test_a_parameter_of_a_layer_is_that_layers(models, spoilt, tmp_path, capsys, name):
+    """Below the spoilt layer everything is sound, and aligned; at it nothing is."""
+    checkpoint = spoilt(f"decoder.layers.1.{name}", float("nan"))
+    given = arguments(models, checkpoint, tmp_path, SOURCE, TARGET)
+    assert main(["align", *given, "--layer", "1", "-o", str(tmp_path / "low")]) == 0
+    assert main(["align", *given[2:], "--path", str(models.path()), "--layer", "1", "-o", str(tmp_path / "sound")]) == 0
+    assert (tmp_path / "low").read_bytes() == (tmp_path / "sound").read_bytes()
+    capsys.readouterr()
+    assert main(["align", *given, "--layer", "2", "-o", str(tmp_path / "out")]) == 2
+    assert re.search(r"sentence [1-4]: NaN or infinity in decoder layer 2", said(capsys))
+
+
+@pytest.mark.parametrize(
+    "options", [[], ["--score-reference"], ["--normalign-method", "weights", "--normalign-layer", "3"]]
+)
+def test_generate_never_prints_it(models, spoilt, tmp_path, options):
+    for side, text in (("de", SOURCE), ("en", TARGET)):
+        (tmp_path / f"test.de-en.{side}").write_text(text)
+        (tmp_path / f"dict.{side}.txt").write_bytes((models.folder / f"dict.{side}.txt").read_bytes())
+    checkpoint = spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1])
+    with redirect_stdout(io.StringIO()) as printed:
+        code, last = fairseq(
+            "fairseq-generate",
+            [tmp_path, "--path", checkpoint, "--dataset-impl", "raw", "--batch-size", 1, *FAIRSEQ_OPTIONS, *options],
+        )
+    assert code == 2
+    assert "sentence 2: NaN or infinity in decoder layer" in last  # fairseq's ids count from 0
+    assert "A-2\t" not in printed.getvalue()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_dump_with_it_is_refused(tmp_path, value):
+    one = Segmentation(("a",), ((0, 1),), ())
+    layers = np.ones((1, 2, 1), dtype=np.float32)
+    layers[0, 1, 0] = value
+    with DumpWriter(tmp_path / "dump", method="norms") as writer:
+        writer.add(0, source_pieces=["a"], target_pieces=["a"], source=one, target=one, layers=layers)
+    with pytest.raises(NormalignError, match=r"index\.jsonl:1: .*NaN or infinity"):
+        Dump(tmp_path / "dump")[0]
+
+
+# -- what results may not depend on -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory) -> tuple[list[str], list[str]]:
+    folder = tmp_path_factory.mktemp("text")
+    write_text(folder, 12)
+    return tuple((folder / f"text.{side}").read_text().splitlines() for side in ("de", "en"))  # type: ignore[return-value]
+
+
+def align(models, folder: Path, source: list[str], target: list[str], *options: object) -> tuple[list[str], list[str]]:
+    """-> lines of links, lines of soft alignments."""
+    given = arguments(models, models.path(), folder, "\n".join(source) + "\n", "\n".join(target) + "\n")
+    out = folder / "out"
+    assert main(["align", *given, "-o", str(out), "--soft", f"{out}.soft", *map(str, options)]) == 0
+    return out.read_text().splitlines(), Path(f"{out}.soft").read_text().splitlines()
+
+
+def numbers(line: str) -> list[float]:
+    return [float(value) for row in line.split(" ") for value in row.split(",")]
+
+
+def assert_same(found, expected) -> None:
+    assert found[0] == expected[0]
+    for one, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(numbers(one), numbers(other), atol=5e-6)
+
+
+@pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
+def test_size_of_batches_and_padding(models, text, tmp_path, method):
+    """Alone, with others of its length, and padded beside longer ones: the same links."""
+    whole = align(models, tmp_path, *text, "--method", method)
+    assert_same(align(models, tmp_path, *text, "--method", method, "--max-tokens", 1), whole)
+    assert_same(align(models, tmp_path, *text, "--method", method, "--max-tokens", 50), whole)
+
+
+def test_order_of_sentences(models, text, tmp_path):
+    whole = align(models, tmp_path, *text)
+    order = np.random.default_rng(1).permutation(len(text[0]))
+    turned = align(models, tmp_path, *([side[n] for n in order] for side in text))
+    assert_same(turned, tuple([lines[n] for n in order] for lines in whole))
+
+
+def test_number_of_threads(models, text, tmp_path):
+    before = torch.get_num_threads()
+    try:
+        found = [align(models, tmp_path, *text, "--threads", count) for count in (1, 2, 4)]
+    finally:
+        torch.set_num_threads(before)
+    assert found[0] == found[1] == found[2]
+
+
+def test_a_second_run_is_the_first_to_the_last_bit(models, text, tmp_path):
+    assert align(models, tmp_path, *text) == align(models, tmp_path, *text)
+
+
+# -- precision --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+def test_half_precision_gives_the_links_of_single_precision(models, text, tmp_path, precision):
+    """Of a random model, whose rows are nearly flat, some argmax may tip; they are counted, and are few."""
+    (tmp_path / "s").write_text("\n".join(text[0]) + "\n")
+    (tmp_path / "t").write_text("\n".join(text[1]) + "\n")
+    found = differing_links(models.path(), tmp_path / "s", tmp_path / "t", data=models.folder, precision=precision)
+    assert found.links > 50
+    assert found.differing <= 0.02 * found.links
+    assert found.largest_gap < 0.05  # where a link differs, single precision itself was nearly undecided
+
+
+def test_the_count_of_precision_is_json(models, text, tmp_path, capsys):
+    from .precision import main as measure
+
+    (tmp_path / "s").write_text("\n".join(text[0]) + "\n")
+    (tmp_path / "t").write_text("\n".join(text[1]) + "\n")
+    given = ["--path", models.path(), "--data", models.folder, "--source", tmp_path / "s", "--target", tmp_path / "t"]
+    assert measure([*map(str, given), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {row["precision"] for row in found} == {"fp16", "bf16"}
+    assert WORDS > BAD_WORD
