@@ -427,7 +427,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("missing file", "score", lambda room: ["/nowhere", "/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "prune", lambda room: ["/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "view", lambda room: ["/nowhere"], refused("/nowhere: not a dump")),
-    ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "de-en.pt").unlink()), refused("de-en.pt: no such checkpoint")),
+    ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "de-en.pt").unlink()), refused("Model file not found")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "dict.de.txt").unlink()), refused("dict.de.txt: no such file")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "test.de-en.de").unlink()), refused("the split 'test' cannot be read")),
     ("a directory for a file", "align", damaged(a_directory("dict.de.txt")), refused("dict.de.txt: no such dictionary")),
