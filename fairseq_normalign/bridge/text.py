@@ -51,7 +51,7 @@ class SubwordNmt:
             known = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
             if not known if says_version else len(line.strip("\r ").split(" ")) != 2:
                 raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of subword-nmt: two pieces")
-        if not lines:
+        if not lines or (lines[1:] == [] and lines[0].startswith("#version:")):
             raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt are wanted")
         try:
             self._bpe = BPE(io.StringIO("\n".join(lines) + "\n", newline="\n"))

@@ -74,7 +74,8 @@ def forked(run: Callable[[], int]) -> int:
         return child
     code = 1
     try:
-        os.setsid()
+        os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
@@ -86,7 +87,7 @@ def forked(run: Callable[[], int]) -> int:
 def spawned(command: Sequence[object], **variables: str) -> int:
     """The same for a program."""
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
-    process = subprocess.Popen([*map(str, command)], env=environment(**variables), start_new_session=True, **quiet)  # type: ignore[call-overload]
+    process = subprocess.Popen([*map(str, command)], env=environment(**variables), preexec_fn=os.setpgrp, **quiet)  # type: ignore[call-overload]
     return process.pid
 
 
@@ -291,12 +292,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20, help="kills of each job (20)")
     parser.add_argument("--slow-times", type=int, default=4, help="of jobs that start Python anew each time (4)")
+    parser.add_argument("--pairs", type=int, default=1500, help="sentence pairs that are aligned (1500)")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "models").mkdir()
-        known = jobs(make_tiny_pair(folder / "models"), slow=args.slow_times > 0)
+        known = jobs(
+            make_tiny_pair(folder / "models"), pairs=args.pairs, lines=4 * args.pairs, slow=args.slow_times > 0
+        )
         tallies = kill_everything(args.times, args.seed, known, folder, args.slow_times)
     print(table(tallies))
     wrong = [f"{name}: {text}" for name, tally in tallies.items() for text in tally.wrong]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 from argparse import Namespace
@@ -92,10 +93,14 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PATH": path, **more}
 
 
-def start(arguments: Sequence[object], **options) -> subprocess.Popen:
-    """``normalign`` in a process of its own."""
+def start(arguments: Sequence[object], command: Sequence[str] = NORMALIGN, **options) -> subprocess.Popen:
+    """``normalign`` (or another command) in a process of its own, which Ctrl-C reaches.
+
+    A shell has its background jobs ignore Ctrl-C, and their children after them: the tests may be such a job.
+    """
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(), **options}
-    return subprocess.Popen([*NORMALIGN, *map(str, arguments)], **given)
+    listen = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    return subprocess.Popen([*command, *map(str, arguments)], **{**listen, **given})
 
 
 def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:

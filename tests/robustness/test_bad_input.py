@@ -427,7 +427,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("missing file", "score", lambda room: ["/nowhere", "/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "prune", lambda room: ["/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "view", lambda room: ["/nowhere"], refused("/nowhere: not a dump")),
-    ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "de-en.pt").unlink()), refused("de-en.pt: no such checkpoint")),
+    ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "de-en.pt").unlink()), refused("Model file not found")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "dict.de.txt").unlink()), refused("dict.de.txt: no such file")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "test.de-en.de").unlink()), refused("the split 'test' cannot be read")),
     ("a directory for a file", "align", damaged(a_directory("dict.de.txt")), refused("dict.de.txt: no such dictionary")),
@@ -640,7 +640,7 @@ def test_ctrl_c_while_aligning(room):
 
 
 def test_ctrl_c_while_converting_leaves_nothing(room):
-    links = room.write("links", "0-0 1-1 2-2 3-3\n" * 400_000)
+    links = room.write("links", "0-0 1-1 2-2 3-3\n" * 100_000)
     process = start(["convert", links, "--to", "naacl", "-o", room.outputs / "out"])
     assert interrupt_when(process.pid, lambda: any(room.outputs.iterdir())) == 130
     assert process.stderr.read() == b"normalign convert: interrupted\n"
@@ -653,12 +653,7 @@ def fairseq_command(room: Room, *more: object) -> list[str]:
 
 
 def test_fairseq_generate_into_a_closed_pipe(room):
-    process = subprocess.Popen(
-        fairseq_command(room, "--max-tokens", 60),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(PYTHONUNBUFFERED="1"),
-    )
+    process = start([], fairseq_command(room, "--max-tokens", 60), env=environment(PYTHONUNBUFFERED="1"))
     assert process.stdout.readline()
     process.stdout.close()
     errors = process.stderr.read().decode()
@@ -668,12 +663,8 @@ def test_fairseq_generate_into_a_closed_pipe(room):
 
 def test_ctrl_c_in_fairseq_generate(room):
     dump = room.outputs / "dump"
-    process = subprocess.Popen(
-        fairseq_command(room, "--max-tokens", 30, "--normalign-dump", dump),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
+    command = fairseq_command(room, "--max-tokens", 30, "--normalign-dump", dump)
+    process = start([], command, stdout=subprocess.DEVNULL)
     assert interrupt_when(process.pid, lambda: any(room.outputs.iterdir())) == 130
     errors = process.stderr.read().decode()
     assert errors.splitlines()[-1] == "fairseq_normalign: interrupted"

@@ -180,18 +180,21 @@ def numbers(line: str) -> list[float]:
     return [float(value) for row in line.split(" ") for value in row.split(",")]
 
 
-def assert_same(found, expected) -> None:
+def assert_same(found, expected, tolerance: float = 5e-6) -> None:
     assert found[0] == expected[0]
     for one, other in zip(found[1], expected[1], strict=True):
-        np.testing.assert_allclose(numbers(one), numbers(other), atol=5e-6)
+        np.testing.assert_allclose(numbers(one), numbers(other), atol=tolerance)
 
 
 @pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
 def test_size_of_batches_and_padding(models, text, tmp_path, method):
     """Alone, with others of its length, and padded beside longer ones: the same links."""
+    # differences of probabilities: a row may be tiny, and dividing by its sum makes rounding large
+    tolerance = 5e-6 if method_class(method).layerwise else 1e-3
     whole = align(models, tmp_path, *text, "--method", method)
-    assert_same(align(models, tmp_path, *text, "--method", method, "--max-tokens", 1), whole)
-    assert_same(align(models, tmp_path, *text, "--method", method, "--max-tokens", 50), whole)
+    for tokens in (1, 50):
+        found = align(models, tmp_path, *text, "--method", method, "--max-tokens", tokens)
+        assert_same(found, whole, tolerance)
 
 
 def test_order_of_sentences(models, text, tmp_path):
