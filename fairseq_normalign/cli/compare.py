@@ -147,7 +147,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
 
 def _links(args: argparse.Namespace, file: str, sentences: int) -> Sequence[Sequence[Link]]:
     links = read_links(file, **_texts(args))
-    if args.limit is None and len(links) != sentences:
+    if len(links) < sentences or (args.limit is None and len(links) != sentences):
         raise NormalignError(f"{file}: {len(links)} sentences, the gold has {sentences}")
     return links[:sentences]
 

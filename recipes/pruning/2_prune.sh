@@ -21,17 +21,19 @@ prune() { # FOLDER
   translate "$1/small.pt" "$1/2_pruned.log"
   cmp -s <(hypotheses "$1/2_gated.log") <(hypotheses "$1/2_pruned.log") ||
     fail "$1: the pruned model translates other than the gated one"
+  python "$PRUNING/speed.py" "$1/checkpoint_last.pt" "$1/small.pt" --data "$BINARY" --beam "$BEAM" \
+    >"$1/faster.txt" 2>"$1/2_speed.log" || fail "the two could not be timed; see $1/2_speed.log"
   align "$1/small.pt" "$1/compare.tsv"
 }
 
-announce "2 the model with all its heads"
-if [ -e "$SWEEP/all/done" ]; then
+announce "2 the model to start from"
+if [ -e "$SWEEP/before/done" ]; then
   already_there
 else
-  mkdir -p "$SWEEP/all"
-  translate "$MODELS/de-en/checkpoint_best.pt" "$SWEEP/all/2_pruned.log"
-  align "$MODELS/de-en/checkpoint_best.pt" "$SWEEP/all/compare.tsv"
-  touch "$SWEEP/all/done"
+  mkdir -p "$SWEEP/before"
+  translate "$MODELS/de-en/checkpoint_best.pt" "$SWEEP/before/2_pruned.log"
+  align "$MODELS/de-en/checkpoint_best.pt" "$SWEEP/before/compare.tsv"
+  touch "$SWEEP/before/done"
   done_after
 fi
 for lambda in $LAMBDAS; do

@@ -5,7 +5,7 @@ PRUNING=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$PRUNING/../demo/settings.sh"
 SWEEP=${SWEEP:-$PRUNING/work}
 
-LAMBDAS=${LAMBDAS:-0.003 0.01 0.03 0.1} # what an open head costs
+LAMBDAS=${LAMBDAS:-0 0.01 0.03 0.1} # what an open head costs; 0: fine-tuned as long, with all heads
 GATES=${GATES:-encoder,decoder,cross}
 GATE_UPDATES=${GATE_UPDATES:-400} GATE_RATE=${GATE_RATE:-1e-3} GATE_SPEED=${GATE_SPEED:-30}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from fairseq_normalign.bridge.checkpoints import safe_load
 from fairseq_normalign.bridge.heads import read_heads
+from fairseq_normalign.bridge.loading import quiet
 from fairseq_normalign.report.attention_figures import COLOURS, Picture
 from fairseq_normalign.report.text_tables import columns
 
@@ -24,8 +25,8 @@ class Run:
     bleu: float
     aer: float
     """Of norms, at the best layer and setting."""
-    seconds: tuple[float, float] | None
-    """To translate the test set, with gates and pruned."""
+    faster: float | None = None
+    """CPU time to translate the test set with gates, over that without the heads."""
 
     @property
     def kept(self) -> int:
@@ -40,25 +41,21 @@ def read_run(folder: Path, heads: dict[str, list[int]] | None = None) -> Run:
     with open(folder / "compare.tsv", encoding="utf-8") as handle:
         rows = [row for row in csv.DictReader(handle, delimiter="\t") if row["kind"] == "layer"]
     pruned = (folder / "2_pruned.log").read_text(encoding="utf-8")
-    gated = folder / "2_gated.log"
+    faster = folder / "faster.txt"
     return Run(
         name=folder.name,
         heads=heads,
         bleu=float(re.findall(r"BLEU4? = ([\d.]+)", pruned)[-1]),
         aer=min(float(row["aer"]) for row in rows if row["method"] == "norms"),
-        seconds=(seconds_in(gated.read_text(encoding="utf-8")), seconds_in(pruned)) if gated.exists() else None,
+        faster=float(faster.read_text(encoding="utf-8")) if faster.exists() else None,
     )
-
-
-def seconds_in(log: str) -> float:
-    return float(re.findall(r"Translated .* in ([\d.]+)s", log)[-1])
 
 
 def table_of(runs: list[Run]) -> str:
     rows = [["lambda", "heads", *KINDS, "BLEU", "AER", "pruned is faster by"]]
     for run in runs:
         each = [str(sum(run.heads[kind])) if kind in run.heads else "-" for kind in KINDS]
-        faster = f"{run.seconds[0] / run.seconds[1]:.2f}" if run.seconds else "-"
+        faster = "-" if run.faster is None else f"{run.faster:.2f}"
         rows.append([run.name, str(run.kept), *each, f"{run.bleu:.1f}", f"{run.aer:.1f}", faster])
     return columns(rows)
 
@@ -70,7 +67,6 @@ def draw(runs: list[Run], path: str) -> None:
     kept = [run.kept for run in ordered]
     for place, (name, values) in enumerate((("BLEU", [r.bleu for r in ordered]), ("AER", [r.aer for r in ordered]))):
         picture.panels[place].plot(kept, values, marker="o", color=COLOURS[place])
-        picture.panels[place].set_xlabel("heads kept")
         picture.panels[place].set_title(name, fontsize=9)
     for number, kind in enumerate(KINDS):
         values = [sum(run.heads.get(kind, [])) for run in ordered]
@@ -81,9 +77,12 @@ def draw(runs: list[Run], path: str) -> None:
             look = {"linestyle": line, "color": COLOURS[layer % len(COLOURS)], "marker": "."}
             picture.panels[3].plot(kept, values, label=f"{kind} {layer + 1}", **look)
     for panel, title in zip(picture.panels[2:], ("heads by attention", "heads by decoder layer"), strict=True):
-        panel.set_xlabel("heads kept")
         panel.set_title(title, fontsize=9)
         panel.legend(fontsize=7, frameon=False)
+        panel.yaxis.get_major_locator().set_params(integer=True)
+    for panel in picture.panels:
+        panel.set_xlabel("heads kept")
+        panel.set_xticks(kept)
     picture.save(path)
 
 
@@ -96,9 +95,11 @@ def main() -> None:
     parser.add_argument("--figure", required=True)
     args = parser.parse_args()
     everything = {kind: [args.heads] * args.layers for kind in KINDS}
-    runs = [read_run(args.sweep / "all", everything), *(read_run(args.sweep / name) for name in args.lambdas)]
-    print(table_of(runs), end="")
-    draw(runs, args.figure)
+    with quiet():
+        before = read_run(args.sweep / "before", everything)
+        runs = [read_run(args.sweep / name) for name in args.lambdas]
+        draw(runs, args.figure)
+    print(table_of([before, *runs]), end="")
 
 
 if __name__ == "__main__":

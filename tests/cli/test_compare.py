@@ -79,6 +79,14 @@ def test_gold_of_other_words_is_refused(tiny_pair, gold, tmp_path, capsys):
     assert "1 sentences, but" in capsys.readouterr().err
 
 
+def test_links_of_fewer_sentences_are_refused(tiny_pair, gold, tmp_path, capsys):
+    short = tmp_path / "short"
+    short.write_text("0-0 1-1\n0-0\n")
+    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--limit", 3, "--add", f"x={short}"]
+    assert run("compare", *tiny_pair.arguments(), *options) == 2
+    assert "short: 2 sentences, the gold has 3" in capsys.readouterr().err
+
+
 def test_layers_says_what_it_chose(tiny_pair, capsys):
     assert run("layers", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
     one = json.loads(capsys.readouterr().out)
