@@ -192,6 +192,7 @@ def read_attention(
         def run() -> None:
             encoder_out = model.encoder(**encoder_input)  # type: ignore[operator]
             if kind != "encoder":
+                assert prev_output_tokens is not None
                 run_decoder(model, prev_output_tokens, encoder_out)
 
         found = read_blocks(model, kind, run, wanted, read)

@@ -86,9 +86,7 @@ class GuidedAlignmentCriterion(LabelSmoothedCrossEntropyCriterion):
         model = getattr(model, "module", model)
         layers = model.decoder.num_layers
         if self.translation_weight and getattr(model, "full_context_alignment", False):
-            raise NormalignError(
-                "--translation-weight: an aligner sees the words it would guess; it has to be 0"
-            )
+            raise NormalignError("--translation-weight: an aligner sees the words it would guess; it has to be 0")
         if not 0 <= self.guided_layer <= layers:
             raise NormalignError(f"--guided-layer {self.guided_layer}: the decoder has layers 1 to {layers}")
         return (self.guided_layer or layers) - 1
