@@ -6,7 +6,7 @@ finetune() { # LAMBDA
   local out=$SWEEP/$1
   mkdir -p "$out"
   # shellcheck disable=SC2046,SC2086
-  logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir) \
+  logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir_arguments) \
     --task "$TASK" --arch transformer_normalign $architecture --dropout 0 \
     --finetune-from-model "$MODELS/de-en/checkpoint_best.pt" \
     --normalign-gates "$GATES" --normalign-gates-speed "$GATE_SPEED" \

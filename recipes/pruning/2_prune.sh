@@ -4,7 +4,7 @@
 
 translate() { # CHECKPOINT LOG
   # shellcheck disable=SC2046
-  logged "$2" fairseq-generate "$BINARY" --source-lang de --target-lang en $(user_dir) --task "$TASK" \
+  logged "$2" fairseq-generate "$BINARY" --source-lang de --target-lang en $(user_dir_arguments) --task "$TASK" \
     --path "$1" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu --num-workers 0 --post-process subword_nmt
 }
 
