@@ -31,6 +31,9 @@ import torch
 
 from ..errors import NormalignError
 
+SHARES = frozenset(("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"))
+"""Numbers that the modules of a model keep, and compare only when they run."""
+
 EVALUATED_ARGUMENTS = (
     "adaptive_softmax_cutoff",
     "adaptive_input_cutoff",
@@ -239,10 +242,12 @@ def _layer_count(tensors: dict[str, Any], side: str) -> int:
 
 
 def check_arguments(state: Any, name: str) -> None:
-    """Refuse a checkpoint whose arguments hold code where fairseq would evaluate it."""
+    """Refuse a checkpoint whose arguments hold code where fairseq would evaluate it, or text where it would compute."""
     if not isinstance(state, dict):
         raise NormalignError(f"{name}: not a fairseq checkpoint (a {type(state).__name__} instead of a dictionary)")
     for key, value in _arguments(state.get("args"), state.get("cfg")):
+        if key in SHARES and isinstance(value, str):
+            raise NormalignError(f"{name}: its argument {key} is not a number but {_shown(value)}")
         if key in EVALUATED_ARGUMENTS and isinstance(value, str):
             try:
                 literal(value)

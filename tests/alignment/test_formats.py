@@ -91,7 +91,7 @@ def test_naacl_in_the_wild(tmp_path):
 
 
 def test_naacl_counted_from_zero_is_asked_for(tmp_path):
-    with pytest.raises(NormalignError, match=r"gold:1: a link 0 0.*--base 0 or 1"):
+    with pytest.raises(NormalignError, match=r"gold:1: a link 0 0.*--gold-base 0 or 1"):
         gold_of("1 0 0 S\n", tmp_path)
     assert gold_of("1 0 0 S\n", tmp_path, base=0)[0].sure == {(0, 0)}
 

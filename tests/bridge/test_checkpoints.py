@@ -74,6 +74,14 @@ def test_generate_refuses_a_pickled_command(binarized, with_command, witness):
     assert not witness.exists()
 
 
+def test_text_where_a_number_belongs_is_refused(plain_checkpoint, tmp_path):
+    def add(state):
+        state["cfg"]["model"].attention_dropout = "much"
+
+    with pytest.raises(NormalignError, match="its argument attention_dropout is not a number but 'much'"):
+        safe_load(str(changed(plain_checkpoint, tmp_path / "text.pt", add)))
+
+
 def test_generate_refuses_code_in_an_argument(binarized, with_code, witness):
     assert_refused(generate(binarized, with_code), "adaptive_softmax_cutoff")
     assert not witness.exists()
