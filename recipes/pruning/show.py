@@ -78,7 +78,7 @@ def draw(runs: list[Run], path: str) -> None:
             picture.panels[3].plot(kept, values, label=f"{kind} {layer + 1}", **look)
     for panel, title in zip(picture.panels[2:], ("heads by attention", "heads by decoder layer"), strict=True):
         panel.set_title(title, fontsize=9)
-        panel.legend(fontsize=7, frameon=False)
+        panel.legend(fontsize=7, frameon=False, handlelength=4)
         panel.yaxis.get_major_locator().set_params(integer=True)
     for panel in picture.panels:
         panel.set_xlabel("heads kept")
@@ -91,10 +91,10 @@ def main() -> None:
     parser.add_argument("sweep", type=Path)
     parser.add_argument("lambdas", nargs="+")
     parser.add_argument("--heads", type=int, required=True, help="of a layer before pruning")
-    parser.add_argument("--layers", type=int, required=True)
+    parser.add_argument("--layers", type=int, nargs=2, required=True, metavar=("ENCODER", "DECODER"))
     parser.add_argument("--figure", required=True)
     args = parser.parse_args()
-    everything = {kind: [args.heads] * args.layers for kind in KINDS}
+    everything = {kind: [args.heads] * args.layers[kind != "encoder"] for kind in KINDS}
     with quiet():
         before = read_run(args.sweep / "before", everything)
         runs = [read_run(args.sweep / name) for name in args.lambdas]
