@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import errno
 import importlib
@@ -109,8 +110,9 @@ def show_errors_in_one_line() -> None:
         code, message = found
         _let_go_of_stdout()
         if message:
-            print(f"fairseq_normalign: {one_line(message)}", file=sys.stderr)
-        sys.exit(code)  # the interpreter honours an exit asked for by the hook
+            print(f"fairseq_normalign: {one_line(message)}", file=sys.stderr, flush=True)
+        atexit._run_exitfuncs()
+        os._exit(code)  # to end as usual would tear fairseq's loading thread out of torch, which aborts
 
     hook.shows_normalign_errors = True  # type: ignore[attr-defined]
     sys.excepthook = hook

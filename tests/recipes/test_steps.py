@@ -154,7 +154,13 @@ def test_an_interrupted_training_goes_on(run_step: Steps, corpus: Path, tmp_path
         assert run_step(f"wmt16_de_en/{step}", **options).returncode == 0
     known = environment(tmp_path, WORK=tmp_path / "work", GPUS=0, **{**options, "MAX_UPDATE": 100_000})
     script = str(RECIPES / "wmt16_de_en" / "7_train.sh")
-    training = subprocess.Popen(["bash", script], env=known, start_new_session=True, stderr=subprocess.PIPE, text=True)
+    training = subprocess.Popen(
+        ["bash", script],
+        env=known,
+        start_new_session=True,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a background job of a shell ignores it
+    )
     last = tmp_path / "work" / "models" / "de-en" / "seed1" / "checkpoint_last.pt"
     for _ in range(600):
         if last.exists() and last.stat().st_size:

@@ -665,8 +665,9 @@ def test_ctrl_c_in_fairseq_generate(room):
     dump = room.outputs / "dump"
     command = fairseq_command(room, "--max-tokens", 30, "--normalign-dump", dump)
     process = start([], command, stdout=subprocess.DEVNULL)
-    assert interrupt_when(process.pid, lambda: any(room.outputs.iterdir())) == 130
+    code = interrupt_when(process.pid, lambda: any(room.outputs.iterdir()))
     errors = process.stderr.read().decode()
+    assert code == 130, errors
     assert errors.splitlines()[-1] == "fairseq_normalign: interrupted"
     assert "Traceback" not in errors
     assert room.leftovers() == []
