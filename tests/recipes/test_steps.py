@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -166,7 +167,7 @@ def test_an_interrupted_training_goes_on(run_step: Steps, corpus: Path, tmp_path
         if last.exists() and last.stat().st_size:
             break
         time.sleep(0.5)
-    subprocess.run(["kill", f"-{signal.SIGINT.value}", f"-{training.pid}"], check=True)
+    os.killpg(training.pid, signal.SIGINT)
     training.wait(60)
     assert training.returncode != 0
     assert last.exists()

@@ -668,7 +668,7 @@ def test_ctrl_c_in_fairseq_generate(room):
     code = interrupt_when(process.pid, lambda: any(room.outputs.iterdir()))
     errors = process.stderr.read().decode()
     assert code == 130, errors
-    assert errors.splitlines()[-1] == "fairseq_normalign: interrupted"
+    assert "fairseq_normalign: interrupted" in errors.splitlines()  # a loading thread may still have its say
     assert "Traceback" not in errors
     assert room.leftovers() == []
 
