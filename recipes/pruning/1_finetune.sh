@@ -7,7 +7,7 @@ finetune() { # LAMBDA
   mkdir -p "$out"
   # shellcheck disable=SC2046,SC2086
   logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir_arguments) \
-    --task "$TASK" --arch transformer_normalign $architecture --dropout 0 \
+    --task "$TASK" $architecture --dropout 0 \
     --finetune-from-model "$MODELS/de-en/checkpoint_best.pt" \
     --normalign-gates "$GATES" --normalign-gates-speed "$GATE_SPEED" \
     --criterion label_smoothed_cross_entropy_with_head_gates --normalign-gates-lambda "$1" --label-smoothing 0.1 \
@@ -17,8 +17,7 @@ finetune() { # LAMBDA
   touch "$out/finetuned"
 }
 
-architecture=$(python "$PRUNING/architecture.py" "$MODELS/de-en/checkpoint_best.pt" 2>"$SWEEP/1_architecture.log") ||
-  fail "$MODELS/de-en/checkpoint_best.pt cannot be read; see $SWEEP/1_architecture.log"
+architecture=$(step model-options "$MODELS/de-en/checkpoint_best.pt") || exit
 for lambda in $LAMBDAS; do
   announce "1 fine-tuning with gates, lambda $lambda, $GATE_UPDATES updates"
   if [ -e "$SWEEP/$lambda/finetuned" ]; then already_there && continue; fi

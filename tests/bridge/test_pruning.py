@@ -155,7 +155,9 @@ def test_what_cannot_be_pruned_is_refused(tmp_path, capsys):
 def test_the_whole_way_by_commands(binarized, plain_checkpoint, tmp_path):
     """Fine-tune a stock checkpoint with gates, close some, prune, translate: the same with gates and without heads."""
     out = tmp_path / "gates"
-    architecture = succeed("python", REPOSITORY / "recipes/pruning/architecture.py", plain_checkpoint).stdout.split()
+    architecture = succeed(
+        "python", "-m", "recipe_steps", "model-options", plain_checkpoint, cwd=REPOSITORY / "recipes/common"
+    ).stdout.split()
     trained = succeed(
         *("fairseq-train", binarized, "--user-dir", PACKAGE, "--save-dir", out, "--max-update", 25),
         *("--finetune-from-model", plain_checkpoint, "--arch", "transformer_normalign", *architecture),

@@ -11,7 +11,7 @@ from fairseq_normalign.errors import NormalignError
 
 SIZES = ("layers", "embed_dim", "ffn_embed_dim", "attention_heads")
 SWITCHES = ("normalize_before", "learned_pos")
-SHARED = ("share_all_embeddings", "share_decoder_input_output_embed")
+SHARED = ("share_all_embeddings", "share_decoder_input_output_embed", "no_scale_embedding", "layernorm_embedding")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
