@@ -298,9 +298,10 @@ def _value(node: ast.expr) -> Any:
         return values if isinstance(node, ast.List) else tuple(values)
     if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
         left, right = _value(node.left), _value(node.right)
-        if any(isinstance(side, (list, tuple, str)) for side in (left, right)) and isinstance(node.op, ast.Mult):
+        parts = next((side for side in (left, right) if isinstance(side, (list, tuple, str))), None)
+        if parts is not None and isinstance(node.op, ast.Mult):
             count = next((side for side in (left, right) if isinstance(side, int)), 0)
-            if count > LARGEST_REPEAT:
+            if count * max(1, len(parts)) > LARGEST_REPEAT:  # repeats of repeats, too
                 raise ValueError("too large")
         return OPERATORS[type(node.op)](left, right)
     return ast.literal_eval(node)

@@ -135,7 +135,9 @@ def test_literals(text, value):
     assert literal(text) == value
 
 
-@pytest.mark.parametrize("text", ["f(1)", "a", "[x for x in (1,)]", "(1).real", "lambda: 1", "[1] * 10**9", "1 +", ""])
+@pytest.mark.parametrize(
+    "text", ["f(1)", "a", "[x for x in (1,)]", "(1).real", "lambda: 1", "[1] * 10**9", "[1]" + " * 9" * 20, "1 +", ""]
+)
 def test_what_is_no_literal(text):
     with pytest.raises(NormalignError, match="not a literal"):
         literal(text)
