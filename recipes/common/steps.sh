@@ -9,7 +9,7 @@ fi
 set -euo pipefail
 unset LANGUAGE
 export LC_ALL=C.UTF-8 PYTHONIOENCODING=utf-8 PYTHONUTF8=1
-# glibc hands large blocks back at once and pays for them again at every batch: a quarter of the time of training on a CPU
+# glibc hands large blocks back at once and pays for them again at every batch, dearly where training runs on a CPU
 export MALLOC_TRIM_THRESHOLD_=4000000000 MALLOC_MMAP_THRESHOLD_=4000000000
 export PYTHONPATH=$COMMON${PYTHONPATH:+:$PYTHONPATH}
 
