@@ -1,11 +1,13 @@
-"""One alignment from the alignments of two directions, link by link as fast_align's atools makes it."""
+"""One alignment from those of two directions: from links, as fast_align's atools makes it, or from soft alignments."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+import numpy as np
+
 from ..errors import NormalignError
-from .decide import Link
+from .decide import Link, argmax_links
 
 _STRAIGHT = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -20,6 +22,30 @@ def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = 
     if method not in METHODS:
         raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(METHODS)}")
     return sorted(METHODS[method](set(forward), set(backward)))
+
+
+def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
+    """How much both directions give to a pair of words: the geometric mean of their shares.
+
+    ``forward`` is ``[T, S]``, ``backward`` is ``[S, T]``, rows of both adding up to one -> ``[T, S]``. A product of
+    what two models believe is large only where both believe it (Liang et al. 2006), and weighs what a link cannot: how
+    sure each of them is.
+    """
+    if forward.shape != backward.shape[::-1]:
+        raise ValueError(f"forward {forward.shape} and backward {backward.shape} are not of the same sentence pair")
+    return np.sqrt(forward * backward.T)
+
+
+def symmetrize_soft(agreed: np.ndarray, method: str) -> list[Link]:
+    """Links from the :func:`agreement` of two directions, ``[T, S]``; ``method`` is one of :data:`SOFT_METHODS`.
+
+    The best source word of every target word and the best target word of every source word are combined as
+    :func:`symmetrize` combines links.
+    """
+    if method not in SOFT_METHODS:
+        raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_METHODS)}")
+    turned = [(source, target) for target, source in argmax_links(agreed.T)]
+    return symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
 
 
 def _intersection(forward: set[Link], backward: set[Link]) -> set[Link]:
@@ -85,3 +111,7 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
     "grow-diag-final": _grow(_DIAGONAL, "or"),
     "grow-diag-final-and": _grow(_DIAGONAL, "and"),
 }
+
+AGREED = "agreed-"
+SOFT_METHODS = tuple(f"{AGREED}{method}" for method in METHODS)
+"""The same ways for those who have soft alignments: the two are multiplied before links are decided."""

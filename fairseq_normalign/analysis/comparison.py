@@ -15,7 +15,7 @@ from ..alignment.decide import Link
 from ..alignment.gold import Gold
 from ..alignment.score import count_links, metrics_of
 from ..alignment.significance import bootstrap
-from ..alignment.symmetrize import symmetrize
+from ..alignment.symmetrize import SOFT_METHODS, agreement, symmetrize, symmetrize_soft
 from .decisions import Choice, PairDecisions
 
 Counts = np.ndarray
@@ -126,7 +126,7 @@ def compare(
     *,
     added: dict[str, Sequence[Sequence[Link]]] | None = None,
     symmetrizations: Sequence[str] = ("grow-diag",),
-    sampling: Sampling = Sampling(),  # noqa: B008 (frozen)
+    sampling: Sampling = Sampling(),
 ) -> Comparison:
     """Score every layer and head of every seed, and other alignments (``added``: their links by name)."""
     forward = _Measured(golds, [seed.forward for seed in seeds], sampling)
@@ -315,6 +315,13 @@ class _Measured:
             for pair in self.seeds[seed]
         ]
 
+    def shares(self, choice: Choice, seed: int, layer: int) -> list[np.ndarray | None]:
+        """[target, source] of every sentence, nothing for target words that are unaligned."""
+        return [
+            None if pair is None else np.where(pair.layers[choice][layer][:, None] >= 0, pair.soft[choice][layer], 0)
+            for pair in self.seeds[seed]
+        ]
+
 
 def count_decisions(gold: Gold, decided: np.ndarray, sources: int) -> np.ndarray:
     """decided [K, target words], -1 for none -> [K, 5], in the order of alignment.score.COUNTS."""
@@ -354,15 +361,30 @@ def _symmetrized(
         for way in ways:
             counts = []
             for seed in range(len(forward.seeds)):
-                one = forward.links(ahead, seed, layers[0][seed])
-                other = backward.links(back, seed, layers[1][seed])
-                counts.append(np.array([
-                    count_links(gold, symmetrize(a, [(s, t) for t, s in b], way))
-                    for gold, a, b in zip(golds, one, other, strict=True)
-                ]))  # fmt: skip
+                sides = (forward, ahead, layers[0][seed]), (backward, back, layers[1][seed])
+                combined = (
+                    _agreed_links(seed, *sides, way) if way in SOFT_METHODS else _combined_links(seed, *sides, way)
+                )
+                counts.append(np.array([count_links(gold, links) for gold, links in zip(golds, combined, strict=True)]))
             name = f"{method} {ahead[1]}/{back[1]} {way}"
             systems.append(System(name, figure_of(counts, sampling), "both", method, layers=tuple(layers[0])))
     return systems
+
+
+_Side = tuple[_Measured, Choice, int]
+"""A direction, with the choice and the layer that speak for it."""
+
+
+def _combined_links(seed: int, ahead: _Side, back: _Side, way: str) -> list[list[Link]]:
+    one, other = (side.links(choice, seed, layer) for side, choice, layer in (ahead, back))
+    return [symmetrize(a, [(s, t) for t, s in b], way) for a, b in zip(one, other, strict=True)]
+
+
+def _agreed_links(seed: int, ahead: _Side, back: _Side, way: str) -> list[list[Link]]:
+    one, other = (side.shares(choice, seed, layer) for side, choice, layer in (ahead, back))
+    return [
+        [] if a is None or b is None else symmetrize_soft(agreement(a, b), way) for a, b in zip(one, other, strict=True)
+    ]
 
 
 def _best_choice(side: _Measured, method: str) -> Choice:

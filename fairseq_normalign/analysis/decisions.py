@@ -24,6 +24,8 @@ class PairDecisions:
     """A layer each, the bottom first: [target words]."""
     heads: dict[Choice, list[np.ndarray]] = field(default_factory=dict)
     """A layer each: [H, target words]."""
+    soft: dict[Choice, list[np.ndarray]] = field(default_factory=dict)
+    """A layer each: [target words, source words], rows adding up to one; kept only where it is asked for."""
     means: dict[str, list[float]] = field(default_factory=dict)
     """By method, a layer each: the mean over decoder steps and source positions of what was read."""
     peaks: dict[Choice, list[float]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ import torch
 
 from ..alignment.batched import BatchOfWords
 from ..alignment.decide import Link
-from ..alignment.symmetrize import symmetrize
+from ..alignment.symmetrize import SOFT_METHODS, agreement, symmetrize, symmetrize_soft
 from ..alignment.words import normalized
 from .aligner import AlignedPair, Aligner
 from .bitext import Pair, batches
@@ -150,7 +150,7 @@ class BitextAligner:
     """Aligns windows in one direction, or in both with the links combined."""
 
     def __init__(self, forward: Direction, backward: Direction | None = None, combine: str = "grow-diag") -> None:
-        """``backward`` is the model of the other direction; ``combine`` is a name of ``alignment.symmetrize``."""
+        """``backward``: the model of the other direction; ``combine``: one of METHODS or SOFT_METHODS there."""
         self.forward = forward
         self.backward = backward
         self.combine = combine
@@ -167,9 +167,12 @@ class BitextAligner:
         ahead, back = self.encode(pairs)
         if self.backward is None or back is None:
             return self.forward.align(ahead, keep=keep, first=first, done=done)
-        found = self.forward.align(ahead, first=first, done=done)
-        turned = self.backward.align(back, first=first)
-        return [self._combined(one, other) for one, other in zip(found, turned, strict=True)]
+        is_soft = self.combine in SOFT_METHODS
+        keep = Keep(soft=is_soft)
+        found = self.forward.align(ahead, keep=keep, first=first, done=done)
+        turned = self.backward.align(back, keep=keep, first=first)
+        combined = self._agreed if is_soft else self._combined
+        return [combined(one, other) for one, other in zip(found, turned, strict=True)]
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[Encoded | str], list[Encoded | str] | None]:
         """The pairs as each direction reads them; what one of them cannot align, neither does."""
@@ -182,6 +185,14 @@ class BitextAligner:
                 ahead[place] = back[place] = one if isinstance(one, str) else str(other)
         return ahead, back
 
+    def _agreed(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
+        """The confidence of a link is the geometric mean of its shares in the two directions."""
+        if forward.soft is None or backward.soft is None:
+            return PairAlignment(skipped=forward.skipped)
+        agreed = agreement(_of_linked(forward), _of_linked(backward))
+        links = symmetrize_soft(agreed, self.combine)
+        return PairAlignment(links=links, confidence=[float(agreed[target, source]) for source, target in links])
+
     def _combined(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
         """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""
         turned = [(source, target) for target, source in backward.links]
@@ -190,3 +201,11 @@ class BitextAligner:
         back = dict(zip(turned, backward.confidence, strict=True))
         confidence = [(ahead.get(link, 0.0) + back.get(link, 0.0)) / 2 for link in links]
         return PairAlignment(links=links, confidence=confidence, skipped=forward.skipped)
+
+
+def _of_linked(pair: PairAlignment) -> np.ndarray:
+    """[target, source]: the soft alignment, with nothing for target words that the direction leaves unaligned."""
+    assert pair.soft is not None
+    linked = np.zeros((len(pair.soft), 1), dtype=bool)
+    linked[[target for _, target in pair.links]] = True
+    return np.where(linked, pair.soft, 0)

@@ -118,18 +118,22 @@ def decide_everything(
     encoded: Sequence[Encoded | str],
     readers: Readers,
     *,
+    soft: bool = False,
     done: Callable[[int], object] = lambda count: None,
 ) -> list[PairDecisions | None]:
-    """What every layer and head decides for every pair, in their order; None for a pair that cannot be aligned."""
+    """What every layer and head decides for every pair, in their order; None for a pair that cannot be aligned.
+
+    ``soft`` keeps the soft alignments of the layers as well.
+    """
     results: list[PairDecisions | None] = [None] * len(encoded)
     for places, batch in direction.batches(encoded):
-        for place, pair in zip(places, _decided(direction, batch, readers), strict=True):
+        for place, pair in zip(places, _decided(direction, batch, readers, soft), strict=True):
             results[place] = pair
         done(len(places))
     return results
 
 
-def _decided(direction: EncodedAligner, batch: Batch, readers: Readers) -> Iterator[PairDecisions]:
+def _decided(direction: EncodedAligner, batch: Batch, readers: Readers, soft: bool) -> Iterator[PairDecisions]:
     policy = direction.aligner.options.null
     for sides, found in zip(batch.sentences, readers.read(batch), strict=True):
         source, target = (side.at(direction.level) for side in sides)
@@ -139,8 +143,11 @@ def _decided(direction: EncodedAligner, batch: Batch, readers: Readers) -> Itera
             pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in every.heads]
             for setting in sorted(readers.methods[name].settings, key=SETTINGS.index):
                 words = [to_words(one, target, source, setting) for one in every.layers]
-                pair.peaks[name, setting] = [float(normalized(soft).max(axis=1).mean()) for soft, _ in words]
+                shares = [normalized(one) for one, _ in words]
+                pair.peaks[name, setting] = [float(one.max(axis=1).mean()) for one in shares]
                 pair.layers[name, setting] = [best_sources(*one, policy) for one in words]
+                if soft:
+                    pair.soft[name, setting] = shares
                 pair.heads[name, setting] = [
                     best_sources(*to_words(one, target, source, setting), policy) for one in every.heads
                 ]

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
-from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
+from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
 from ..errors import NormalignError
 from ..files import STDIO, check_writable
 from .model_arguments import (
@@ -43,13 +43,14 @@ WITHOUT_EFFECT = {
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
 
+SYMMETRIZATION = "agreed-grow-diag"
 EMPTY, TOO_LONG = "empty", "too long"
 
 EPILOG = """\
 --soft and --scores are files beside the links, with a line a pair. --soft: a row a target word, rows separated by
 spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: a
 number a link, in the order of the links: the share of the source word in its target word's row; with two directions the
-mean of theirs.
+mean of theirs, the geometric one where soft alignments are multiplied.
 --dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.alignment.dump.Dump reads.
 """
 
@@ -61,7 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading_arguments(parser)
     add_reverse_arguments(parser)
     parser.add_argument(
-        "--symmetrize", choices=tuple(SYMMETRIZATIONS), help="how the two directions are combined (grow-diag)"
+        "--symmetrize",
+        choices=(*METHODS, *SOFT_METHODS),
+        metavar="WAY",
+        help=f"how two directions are combined: {', '.join(METHODS)}; with '{AGREED}' in front the soft alignments are "
+        f"multiplied first ({SYMMETRIZATION})",
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
@@ -158,7 +163,7 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
 
     layer = layer_argument(args.layer)
     aligner = bitext_aligner(
-        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or "grow-diag"
+        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or SYMMETRIZATION
     )
     if layer == "auto":
         settled = _settle(args, aligner, bitext, files) if files else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..alignment.decide import Link
 from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
-from ..alignment.symmetrize import METHODS as SYMMETRIZATIONS
+from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
 from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
@@ -61,9 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--symmetrize",
-        default="grow-diag",
+        default="grow-diag,agreed-grow-diag",
         metavar="WAYS",
-        help=f"with --reverse-path, separated by commas: {', '.join(SYMMETRIZATIONS)} (grow-diag)",
+        help=f"with --reverse-path, separated by commas: {', '.join(METHODS)}; with '{AGREED}' in front the soft "
+        "alignments are multiplied first (grow-diag,agreed-grow-diag)",
     )
     group.add_argument("--limit", type=positive, metavar="N", help="the first N sentences only")
     group.add_argument("--bootstrap", type=positive, default=1000, metavar="N", help="resamplings (1000)")
@@ -84,7 +85,9 @@ def run(args: argparse.Namespace) -> None:
     pairs, golds = _read(args)
     others = {name: _links(args, file, len(golds)) for name, file in added.items()}
     seeds = [
-        _seed(args, path, reverse, pairs, golds, methods)
+        _seed(
+            args, path, reverse, pairs, golds, methods, soft=bool(reverse) and any(way in SOFT_METHODS for way in ways)
+        )
         for path, reverse in zip(args.path, args.reverse_path or [None] * len(args.path), strict=True)
     ]
     sampling = Sampling(args.bootstrap, args.seed)
@@ -108,8 +111,9 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
     for way in ways:
-        if way not in SYMMETRIZATIONS:
-            raise NormalignError(f"unknown symmetrization '{way}'; choose some of {', '.join(SYMMETRIZATIONS)}")
+        if way not in (*METHODS, *SOFT_METHODS):
+            choices = ", ".join((*METHODS, *SOFT_METHODS))
+            raise NormalignError(f"unknown symmetrization '{way}'; choose some of {choices}")
     added = {}
     for given in args.add:
         name, sign, file = given.partition("=")
@@ -159,19 +163,21 @@ def _seed(
     pairs: Sequence[Pair],
     golds: Sequence[Gold],
     methods: Sequence[str],
+    *,
+    soft: bool,
 ) -> Seed:
     aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
-    forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods)
+    forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods, soft)
     check_gold(args.gold, golds, forward)
     warn_of_unknown_pieces("normalign compare", aligner)
     if aligner.backward is None:
         return Seed(forward, speed=speed)
     turned = aligner.backward.encode([(target, source) for source, target in pairs])
-    return Seed(forward, _decide(args, aligner.backward, turned, methods)[0], speed)
+    return Seed(forward, _decide(args, aligner.backward, turned, methods, soft)[0], speed)
 
 
 def _decide(
-    args: argparse.Namespace, direction: Direction, encoded: Sequence[Encoded | str], methods: Sequence[str]
+    args: argparse.Namespace, direction: Direction, encoded: Sequence[Encoded | str], methods: Sequence[str], soft: bool
 ) -> tuple[list[PairDecisions | None], dict[str, float]]:
     """-> the decisions on every pair, and pairs a second by method."""
     from tqdm import tqdm
@@ -183,7 +189,7 @@ def _decide(
     shown = args.progress or sys.stderr.isatty()
     with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
         readers.on_method = bar.set_postfix_str
-        decisions = decide_everything(direction, encoded, readers, done=bar.update)
+        decisions = decide_everything(direction, encoded, readers, soft=soft, done=bar.update)
     aligned = sum(pair is not None for pair in decisions)
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")

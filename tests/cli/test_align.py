@@ -11,7 +11,7 @@ import pytest
 from tiny_pair import LONGEST, write_text
 
 from fairseq_normalign.alignment.dump import Dump
-from fairseq_normalign.alignment.symmetrize import symmetrize
+from fairseq_normalign.alignment.symmetrize import agreement, symmetrize, symmetrize_soft
 from fairseq_normalign.bridge import bitext
 from fairseq_normalign.cli import main
 from fairseq_normalign.resumable import ResumableFiles
@@ -28,6 +28,12 @@ def links(path: Path) -> list[list[tuple[int, int]]]:
     return [[tuple(map(int, link.split("-"))) for link in line.split()] for line in lines]
 
 
+def soft_rows(path: Path) -> list[np.ndarray]:
+    """[target words, source words] of every pair."""
+    lines = path.read_text().split("\n")[:-1]
+    return [np.array([[float(value) for value in row.split(",")] for row in line.split()]) for line in lines]
+
+
 @pytest.fixture(scope="module")
 def aligned(tiny_pair, tmp_path_factory) -> Path:
     """An unbroken run: out, out.scores, out.soft."""
@@ -41,19 +47,18 @@ def test_a_batch_aligns_as_each_pair_alone(tiny_pair, aligned):
 
     model = load(tiny_pair.path(), data=tiny_pair.folder)
     texts = [(tiny_pair.folder / f"text.{side}").read_text().splitlines() for side in ("de", "en")]
-    soft_lines = Path(f"{aligned}.soft").read_text().split("\n")
+    soft = soft_rows(Path(f"{aligned}.soft"))
     for number, (source, target) in enumerate(zip(*texts, strict=True)):
         alone = model.align(source, target)
         assert links(aligned)[number] == alone.links
-        rows = np.array([[float(value) for value in row.split(",")] for row in soft_lines[number].split(" ")])
-        np.testing.assert_allclose(rows, alone.soft / alone.soft.sum(axis=1, keepdims=True), atol=2e-6)
+        np.testing.assert_allclose(soft[number], alone.soft / alone.soft.sum(axis=1, keepdims=True), atol=2e-6)
 
 
 def test_every_target_word_is_linked_and_its_score_is_its_share(aligned):
     scores = Path(f"{aligned}.scores").read_text().split("\n")
-    soft = Path(f"{aligned}.soft").read_text().split("\n")
+    soft = soft_rows(Path(f"{aligned}.soft"))
     for number, found in enumerate(links(aligned)):
-        rows = [list(map(float, row.split(","))) for row in soft[number].split(" ")]
+        rows = soft[number].tolist()
         assert sorted(t for _, t in found) == list(range(len(rows)))
         for (s, t), score in zip(found, map(float, scores[number].split()), strict=True):
             assert score == pytest.approx(rows[t][s], abs=1e-4)
@@ -95,14 +100,27 @@ def test_progress_is_shown_when_asked_for(tiny_pair, tmp_path, capsys):
 
 def test_both_directions(tiny_pair, aligned, tmp_path):
     back, both = tmp_path / "back", tmp_path / "both"
-    turned = ["--path", tiny_pair.path("en-de"), "--data", tiny_pair.folder, "--cpu"]
-    assert (
-        align(*turned, "--source", tiny_pair.folder / "text.en", "--target", tiny_pair.folder / "text.de", "-o", back)
-        == 0
-    )
+    assert align(*tiny_pair.turned(), "-o", back) == 0
     assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), "--symmetrize", "grow-diag-final", "-o", both) == 0
     for one, other, found in zip(links(aligned), links(back), links(both), strict=True):
         assert found == symmetrize(one, [(s, t) for t, s in other], "grow-diag-final")
+
+
+def test_both_directions_by_what_they_agree_on(tiny_pair, tmp_path):
+    ways = {"ahead": tiny_pair.arguments(), "back": tiny_pair.turned()}
+    for name, arguments in ways.items():
+        assert align(*arguments, "-o", tmp_path / name, "--soft", tmp_path / f"{name}.soft") == 0
+    both, scores = tmp_path / "both", tmp_path / "scores"
+    assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), "-o", both, "--scores", scores) == 0
+    shares = [soft_rows(tmp_path / f"{name}.soft") for name in ways]
+    values = [[float(value) for value in line.split()] for line in scores.read_text().splitlines()]
+    for ahead, back, found, sure in zip(*shares, links(both), values, strict=True):
+        if not found:
+            assert not ahead.size  # a side is empty
+            continue
+        agreed = agreement(ahead, back)
+        assert found == symmetrize_soft(agreed, "agreed-grow-diag")
+        assert sure == pytest.approx([agreed[target, source] for source, target in found], abs=1e-3)
 
 
 def test_dump_holds_every_layer(tiny_pair, aligned, tmp_path):

@@ -2,10 +2,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from fairseq_normalign.alignment.gold import read_gold, read_links
 from fairseq_normalign.alignment.score import score
+from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
 from fairseq_normalign.cli import main
 
 
@@ -39,18 +41,42 @@ def test_figures_are_those_of_align_and_score(tiny_pair, gold, tmp_path):
     assert all(len(row["aer"]) == 3 and len(row["aer"][0]) == 2 for row in found["heads"])
 
 
+def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gold, tmp_path):
+    """The gold is layer 2 of awo; of the other direction the best layer is whatever it is, and the table names it."""
+    both = [*tiny_pair.arguments(), *tiny_pair.reverse()]
+    assert run("compare", *both, "--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--methods", "norms",
+               "--symmetrize", "agreed-union", "--style", "json", "-o", tmp_path / "out.json") == 0  # fmt: skip
+    systems = json.loads((tmp_path / "out.json").read_text())["systems"]
+    found = next(system for system in systems if system["direction"] == "both")
+    back = min((s for s in systems if s["direction"] == "reverse"), key=lambda system: system["figure"]["aer"])
+    assert found["name"] == f"norms awo/{back['setting']} agreed-union"
+    softs = []
+    for arguments, layer, setting in ((tiny_pair.arguments(), 2, "awo"),
+                                      (tiny_pair.turned(), back["layers"][0] + 1, back["setting"])):  # fmt: skip
+        assert run("align", *arguments, "--layer", layer, "--setting", setting, "-o", tmp_path / "links",
+                   "--soft", tmp_path / "soft") == 0  # fmt: skip
+        softs.append((tmp_path / "soft").read_text().splitlines())
+    links = [symmetrize_soft(agreement(*map(matrix, lines)), "agreed-union") for lines in zip(*softs, strict=True)]
+    assert found["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
+
+
+def matrix(line: str) -> np.ndarray:
+    return np.array([[float(value) for value in row.split(",")] for row in line.split()])
+
+
 def test_seeds_reverse_and_added_rows(tiny_pair, gold, capsys):
     arguments = tiny_pair.arguments()
     arguments.insert(2, str(tiny_pair.path()))
     reverse = tiny_pair.reverse()
     reverse.insert(2, str(tiny_pair.path("en-de")))
     assert run("compare", *arguments, *reverse, "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
-               "--add", f"same={gold}", "--symmetrize", "union,grow-diag", "--limit", 20) == 0  # fmt: skip
+               "--add", f"same={gold}", "--symmetrize", "union,agreed-grow-diag", "--limit", 20) == 0  # fmt: skip
     table = capsys.readouterr().out
     assert "mean of 2 checkpoints" in table
     assert "±0.0" in table
     assert "target to source:" in table
     assert "union" in table
+    assert "agreed-grow-diag" in table
     row = next(line for line in table.splitlines() if line.startswith("same"))
     assert row.split()[1] == "0.0"
 

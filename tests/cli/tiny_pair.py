@@ -30,6 +30,11 @@ class TinyPair:
         found = ["--path", self.path(), "--data", self.folder, "--source", texts[0], "--target", texts[1], "--cpu"]
         return list(map(str, found))
 
+    def turned(self) -> list[str]:
+        """The same of the other direction."""
+        found = self.arguments(self.folder / "text.en", self.folder / "text.de")
+        return [str(self.path("en-de")) if word == str(self.path()) else word for word in found]
+
     def reverse(self) -> list[str]:
         return list(map(str, ["--reverse-path", self.path("en-de"), "--reverse-data", self.folder]))
 

@@ -174,7 +174,7 @@ def open_alignment(
     format: str = "auto",
     base: int | None = None,
     reverse: bool | None = None,
-    options: OptionNames = OptionNames(),  # noqa: B008 - frozen
+    options: OptionNames = OptionNames(),
     nth: int = 1,
     allow_missing: bool = False,
 ) -> Iterator[AlignmentFile]:
