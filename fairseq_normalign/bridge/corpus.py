@@ -168,9 +168,9 @@ class BitextAligner:
         if self.backward is None or back is None:
             return self.forward.align(ahead, keep=keep, first=first, done=done)
         is_soft = self.combine in SOFT_METHODS
-        keep = Keep(soft=is_soft)
-        found = self.forward.align(ahead, keep=keep, first=first, done=done)
-        turned = self.backward.align(back, keep=keep, first=first)
+        needed = Keep(soft=is_soft)
+        found = self.forward.align(ahead, keep=needed, first=first, done=done)
+        turned = self.backward.align(back, keep=needed, first=first)
         combined = self._agreed if is_soft else self._combined
         return [combined(one, other) for one, other in zip(found, turned, strict=True)]
 

@@ -106,18 +106,23 @@ def test_both_directions(tiny_pair, aligned, tmp_path):
         assert found == symmetrize(one, [(s, t) for t, s in other], "grow-diag-final")
 
 
-def test_both_directions_by_what_they_agree_on(tiny_pair, tmp_path):
-    ways = {"ahead": tiny_pair.arguments(), "back": tiny_pair.turned()}
-    for name, arguments in ways.items():
-        assert align(*arguments, "-o", tmp_path / name, "--soft", tmp_path / f"{name}.soft") == 0
+@pytest.mark.parametrize("null", ["best", "unaligned"])
+def test_both_directions_by_what_they_agree_on(tiny_pair, tmp_path, null):
+    reading = ["--null", null, "--method", "weights", "--layer", "3"]
+    shares, left_out = [], 0
+    for arguments in (tiny_pair.arguments(), tiny_pair.turned()):
+        out, soft = tmp_path / "out", tmp_path / "soft"
+        assert align(*arguments, *reading, "-o", out, "--soft", soft) == 0
+        shares.append(soft_rows(soft))
+        for rows, found in zip(shares[-1], links(out), strict=True):
+            unaligned = sorted(set(range(len(rows))) - {target for _, target in found})
+            rows[unaligned] = 0  # what one direction leaves unaligned, stays so
+            left_out += len(unaligned)
+    assert (left_out > 0) == (null == "unaligned")
     both, scores = tmp_path / "both", tmp_path / "scores"
-    assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), "-o", both, "--scores", scores) == 0
-    shares = [soft_rows(tmp_path / f"{name}.soft") for name in ways]
+    assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), *reading, "-o", both, "--scores", scores) == 0
     values = [[float(value) for value in line.split()] for line in scores.read_text().splitlines()]
     for ahead, back, found, sure in zip(*shares, links(both), values, strict=True):
-        if not found:
-            assert not ahead.size  # a side is empty
-            continue
         agreed = agreement(ahead, back)
         assert found == symmetrize_soft(agreed, "agreed-grow-diag")
         assert sure == pytest.approx([agreed[target, source] for source, target in found], abs=1e-3)
