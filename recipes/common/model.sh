@@ -166,7 +166,7 @@ compare_step() {
     normalign convert "$RAW/gold.talp" --from talp --from-base 1 --no-reverse-input --to talp --reverse-output -o "$RESULTS/gold.en-de.talp" ||
       fail "the gold could not be turned round"
     # shellcheck disable=SC2046
-    compare de en "$RAW/gold.talp" --reverse-path $(checkpoints en-de) --reverse-data "$BINARY" --symmetrize grow-diag,grow-diag-final-and $(others)
+    compare de en "$RAW/gold.talp" --reverse-path $(checkpoints en-de) --reverse-data "$BINARY" --symmetrize grow-diag,grow-diag-final-and,agreed-grow-diag $(others)
     compare en de "$RESULTS/gold.en-de.talp"
     draw
     touch "$RESULTS/complete"

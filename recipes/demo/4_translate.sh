@@ -17,8 +17,8 @@ bleu() { # DIRECTION
   sed -n 's/.*BLEU4 = \([0-9.]*\).*/\1/p' "$TRANSLATIONS/$1.txt"
 }
 
-example() { # ID: what fairseq-generate printed for one sentence of the test set
-  grep -P "^[STHA]-$1\t" "$TRANSLATIONS/de-en.txt" | cut -f1,2-3 | sed 's/^/    /'
+example() { # what fairseq-generate printed for one sentence of the test set; its ids count from 0
+  grep -P "^[STHA]-$((SENTENCE - 1))\t" "$TRANSLATIONS/de-en.txt" | cut -f1,2-3 | sed 's/^/    /'
 }
 
 announce "4 translating the test set with alignments, beam $BEAM"
@@ -31,4 +31,4 @@ else
   done_after
 fi
 printf '  BLEU of the test set (tokenized, lower-cased): de-en %s, en-de %s\n' "$(bleu de-en)" "$(bleu en-de)"
-example 3
+example

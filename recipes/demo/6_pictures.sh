@@ -2,26 +2,33 @@
 # One alignment as a picture, a folder to look through, and what was seen.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-SENTENCE=${SENTENCE:-4} # of the test set, from 1
-
 the_test_set() { # the arguments that view and report share
   printf '%s\n' --path "$MODELS/de-en/checkpoint_best.pt" --data "$BINARY" --source-lang de --target-lang en \
     --source "$RAW/test.de" --target "$RAW/test.en" --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" \
     --gold "$RAW/test.talp" --gold-format talp --gold-base 1 --no-reverse-gold
 }
 
-best_cell() { # METHOD: its lowest AER in the table of de-en, with setting and layer
+best_cell() { # METHOD SETTINGS: its lowest AER in the table of de-en, with setting and layer
   sed '/^Systems/,$d' "$RESULTS/compare.de-en.txt" |
-    awk -v method="$1" -v layers="$LAYERS" '$1 == method {
+    awk -v method="$1" -v settings="$2" -v layers="$LAYERS" '$1 == method && index(settings, $2) {
         for (layer = 1; layer <= layers; layer++)
           if (best == "" || $(layer + 2) < best) { best = $(layer + 2); where = $2 " " layer }
       }
       END { print best, where }'
 }
 
+seen() { # METHOD SETTING: as words
+  local aer layer
+  read -r aer _ layer < <(best_cell "$1" "$2")
+  printf '%s by %s at %s (layer %s)' "$aer" "$1" "${2^^}" "$layer"
+}
+
+agreed() { # of the norms of both directions
+  awk '$1 == "norms" && $3 == "agreed-grow-diag" { print $4 }' "$RESULTS/compare.de-en.txt"
+}
+
 [ -e "$RESULTS/compare.de-en.txt" ] || fail "there is no table yet; run 5_compare.sh first"
-read -r weights weights_setting weights_layer < <(best_cell weights)
-read -r norms norms_setting norms_layer < <(best_cell norms)
+read -r _ setting layer < <(best_cell norms 'awo awi')
 
 announce "6 drawing sentence $SENTENCE, writing the report"
 if [ -e "$RESULTS/report/index.html" ] && [ -e "$RESULTS/sentence-$SENTENCE.png" ]; then
@@ -31,8 +38,7 @@ else
   mkdir -p "$RESULTS"
   mapfile -t test_set < <(the_test_set)
   logged "$WORK/6_view.log" normalign view "${test_set[@]}" --sentences "$SENTENCE" \
-    --setting "$norms_setting" --layer "$norms_layer" \
-    -o "$RESULTS/sentence-$SENTENCE.png"
+    --setting "$setting" --layer "$layer" -o "$RESULTS/sentence-$SENTENCE.png"
   rm -rf "$RESULTS/report"
   logged "$WORK/6_report.log" normalign report "${test_set[@]}" --all-sentences --title 'The demo: de-en' \
     -o "$RESULTS/report"
@@ -40,7 +46,7 @@ else
 fi
 cat <<END
 
-Seen: lowest AER of de-en $weights by weights (${weights_setting^^}, layer $weights_layer), $norms by norms (${norms_setting^^}, layer $norms_layer).
+Seen: lowest AER of de-en $(seen weights awo), $(seen norms "$setting"); both directions agreed $(agreed).
 Look: $RESULTS/report/index.html, $RESULTS/layers.de-en.png, $RESULTS/sentence-$SENTENCE.png
 Your own data: normalign align --path CHECKPOINT --data DIR --source S --target T --bpe-codes CODES -o links.txt
 END

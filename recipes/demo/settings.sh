@@ -13,6 +13,7 @@ LEARNING_RATE=${LEARNING_RATE:-5e-3} WARMUP=${WARMUP:-200}
 ENCODER_LAYERS=${ENCODER_LAYERS:-1} LAYERS=${LAYERS:-3} # of encoder and decoder
 WIDTH=${WIDTH:-96} FEED_FORWARD=${FEED_FORWARD:-192} HEADS=${HEADS:-4}
 BEAM=${BEAM:-4}
+SENTENCE=${SENTENCE:-8} # of the test set, from 1: the one that is shown
 
 ARCH=${ARCH:-transformer_normalign}
 TASK=${TASK:-translation_normalign}

@@ -2,6 +2,8 @@
 # Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside the norms they learned from.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
+WAYS="agreed-grow-diag grow-diag" # the first is what every other row is tested against
+
 guided() { printf '%s' "$MODELS/$1/checkpoint_best.pt"; } # DIRECTION
 
 reading() { # how the guided layer is read
@@ -18,11 +20,13 @@ align() { # NAME ARGUMENTS...
     --source "$TEXT/gold.de" --target "$TEXT/gold.en" $(cpu_option) -o "$out" "$@"
 }
 
-both_ways() { # NAME PATH REVERSE_PATH READING...: de-en, symmetrized, and en-de turned round
-  local name=$1 path=$2 reverse=$3
+every_way() { # NAME PATH REVERSE_PATH READING...: de-en alone, and both directions combined
+  local name=$1 path=$2 reverse=$3 way
   shift 3
   align "$name.de-en" --path "$path" "$@"
-  align "$name.grow-diag" --path "$path" --reverse-path "$reverse" --reverse-data "$BASE/binary" --symmetrize grow-diag "$@"
+  for way in $WAYS; do
+    align "$name.$way" --path "$path" --reverse-path "$reverse" --reverse-data "$BASE/binary" --symmetrize "$way" "$@"
+  done
 }
 
 announce "4 comparing with the norms"
@@ -30,10 +34,12 @@ for direction in $DIRECTIONS; do
   [ -e "$(guided "$direction")" ] || fail "there is no guided model $direction yet; run 3_train.sh first"
 done
 mkdir -p "$RESULTS"
-both_ways norms "$(teacher de-en)" "$(teacher en-de)" --layer "$TEACHER_LAYER"
+every_way norms "$(teacher de-en)" "$(teacher en-de)" --layer "$TEACHER_LAYER"
 # shellcheck disable=SC2046
-both_ways guided "$(guided de-en)" "$(guided en-de)" $(reading)
-(cd "$RESULTS" && normalign score "$BASE/raw/gold.talp" {norms,guided}.grow-diag.links {norms,guided}.de-en.links \
+every_way guided "$(guided de-en)" "$(guided en-de)" $(reading)
+files=()
+for way in $WAYS de-en; do files+=("norms.$way.links" "guided.$way.links"); done
+(cd "$RESULTS" && normalign score "$BASE/raw/gold.talp" "${files[@]}" \
   --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \
   --bootstrap 1000 --paired -o "$RESULTS/score.txt") || exit
 done_after

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from .lexicon import EnglishVerb
 from .meaning import Adverbial, Clause, Phrase, Prepositional, Quality, Relative, Sentence
-from .tokens import Token, capitalized, comma, tidy_commas, token
+from .tokens import Token, capitalized, comma, listed, tidy_commas, token
 
 BE = EnglishVerb("be", "was", "been", ())
 HAVE = EnglishVerb("have", "had", "had", ())
@@ -140,11 +140,8 @@ def _amount(phrase: Phrase) -> list[Token]:
 
 def noun_phrase(phrase: Phrase, role: str = "object", any_for_no: bool = False) -> list[Token]:
     """A whole phrase; ``role`` tells pronouns apart, ``any_for_no`` says that the verb already carries the negation."""
-    result = _simple_phrase(phrase, role, any_for_no)
-    if phrase.coordinated is None:
-        return result
-    other, conjunction = noun_phrase(phrase.coordinated, role), token("and", f"{phrase.uid}.and")
-    return [*other, conjunction, *result] if phrase.swapped else [*result, conjunction, *other]
+    items = [_simple_phrase(phrase, role, any_for_no), *(noun_phrase(other, role) for other in phrase.joined)]
+    return listed(items[::-1] if phrase.swapped else items, "and", phrase.uid)
 
 
 def _simple_phrase(phrase: Phrase, role: str, any_for_no: bool) -> list[Token]:
@@ -347,6 +344,12 @@ def _front(item: Clause) -> list[Token]:
     return result
 
 
+def _end(item: Clause) -> list[Token]:
+    if not item.comment or item.english_comment != "end":
+        return []
+    return [comma(f"{item.uid}.end"), *adverbial(item.comment), comma()]
+
+
 def _recast(item: Clause) -> Clause:
     """The same said in the other voice."""
     if item.passive:
@@ -362,7 +365,15 @@ def clause(item: Clause, inverted: bool = False) -> list[Token]:
     head, rest = verbs(item, inverted)
     subject = [] if item.gap == "subject" else noun_phrase(item.subject, "subject")
     start = [*head, *subject] if inverted else [*subject, *head]
-    return [*_front(item), *start, *rest, *_arguments(item), *_adjuncts(item, item.english_front), *_behind(item)]
+    return [
+        *_front(item),
+        *start,
+        *rest,
+        *_arguments(item),
+        *_adjuncts(item, item.english_front),
+        *_behind(item),
+        *_end(item),
+    ]
 
 
 # Sentences
@@ -377,13 +388,14 @@ def sentence(item: Sentence) -> list[Token]:
     if sub and sub.first_in_english:
         result += [*_subordinate(item), comma(f"{sub.uid}.comma")]
     word = _words(item.question_word.english[0], f"{item.uid}.wh") if item.question_word else []
-    result += [*word, *clause(item.main, inverted=item.question)]
+    first, second = (item.second, item.main) if item.second and item.second_first else (item.main, item.second)
+    result += [*word, *clause(first, inverted=item.question)]
     if sub and not sub.first_in_english:
         result += _subordinate(item)
-    if item.second:
+    if second:
         _, english, _, with_comma = item.coordinator
         result += [comma(f"{item.uid}.second")] if with_comma else []
-        result += [token(english, f"{item.uid}.and"), *clause(item.second)]
+        result += [token(english, f"{item.uid}.and"), *clause(second)]
     result.append(token("?" if item.question else ".", f"{item.uid}.stop"))
     return capitalized(tidy_commas(result))
 

@@ -6,7 +6,7 @@ import re
 
 from .lexicon import Verb
 from .meaning import Adverbial, Clause, Phrase, Prepositional, Quality, Relative, Sentence
-from .tokens import Token, capitalized, comma, tidy_commas, token
+from .tokens import Token, capitalized, comma, listed, tidy_commas, token
 
 CASES = ("nom", "acc", "dat", "gen")
 COLUMNS = {"m": 0, "f": 1, "n": 2, "pl": 3}
@@ -181,10 +181,9 @@ def _amount(phrase: Phrase) -> list[Token]:
 
 def noun_phrase(phrase: Phrase, case: str) -> list[Token]:
     """A whole phrase with what hangs on it; an extraposed relative clause is left to the clause."""
-    result = _simple_phrase(phrase, case)
-    if phrase.coordinated is not None:
-        result += [token("und", f"{phrase.uid}.and"), *noun_phrase(phrase.coordinated, case)]
-    return result
+    return listed(
+        [_simple_phrase(phrase, case), *(noun_phrase(other, case) for other in phrase.joined)], "und", phrase.uid
+    )
 
 
 def _simple_phrase(phrase: Phrase, case: str) -> list[Token]:

@@ -86,13 +86,13 @@ class Phrase:
     relative: Relative | None = None
     name: tuple[Pair, ...] = ()
     pronoun: str = ""
-    coordinated: Phrase | None = None
-    swapped: bool = False  # English names the coordinated phrases the other way round
+    joined: list[Phrase] = field(default_factory=list)  # what is listed with it: commas, and "and" before the last
+    swapped: bool = False  # English lists them the other way round
 
     @property
     def agrees_plural(self) -> bool:
         """Whether a verb that agrees with the phrase is plural."""
-        return self.plural or self.coordinated is not None or self.pronoun in ("we", "they")
+        return self.plural or bool(self.joined) or self.pronoun in ("we", "they")
 
     @property
     def first_person(self) -> bool:
@@ -131,7 +131,7 @@ class Clause:
     german_front: str = "subject"
     late_time: bool = False  # German says when behind the object
     english_front: str = ""
-    english_comment: str = "front"  # or: middle
+    english_comment: str = "front"  # or: middle, end
     time_before_place: bool = False  # in English
     recast: bool = False  # English turns active into passive, or a passive with an agent into active
 
@@ -158,4 +158,5 @@ class Sentence:
     vocative: Adverbial | None = None
     subordinate: Subordinate | None = None
     second: Clause | None = None
+    second_first: bool = False  # in English
     coordinator: tuple[str, str, bool, bool] = ("und", "and", False, False)  # words, then whether a comma comes before

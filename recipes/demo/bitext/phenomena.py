@@ -30,6 +30,7 @@ PHENOMENA = (
     "one to many",
     "many to one",
     "coordination",
+    "list",
 )
 
 
@@ -57,7 +58,7 @@ def phrases(clause: Clause) -> Iterator[Phrase]:
         if phrase is not None:
             yield phrase
             attribute = phrase.attribute.phrase if phrase.attribute else None
-            stack += [phrase.genitive, phrase.coordinated, attribute]
+            stack += [phrase.genitive, attribute, *phrase.joined]
 
 
 def phenomena(sentence: Sentence) -> set[str]:
@@ -112,6 +113,7 @@ def _in_phrase(phrase: Phrase) -> set[str]:
         "extraposed relative clause": phrase.relative and phrase.relative.extraposed,
         "number": phrase.numeral,
         "name": phrase.kind in ("name", "place"),
-        "coordination": phrase.coordinated,
+        "list": len(phrase.joined) > 1,
+        "coordination": phrase.joined,
     }
     return {name for name, holds in tests.items() if holds}

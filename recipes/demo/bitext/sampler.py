@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from . import lexicon
@@ -77,6 +78,7 @@ COORDINATORS = {
     (";", ";", False, False): 1,
 }
 PLACE_PREPOSITION = Preposition("in", "dat", ("in",))
+LIST_LENGTHS = {2: 5, 3: 3, 4: 2}
 FRAMES = {
     "transitive": 46,
     "intransitive": 8,
@@ -153,6 +155,7 @@ class Sampler:
         elif self._chance(0.12 if tail else 0.25):
             result.second = self.clause(level=1)
             result.coordinator = self._weighted(COORDINATORS)
+            result.second_first = result.coordinator[0] in ("und", ";") and self._chance(0.5)
         if self._chance(0.06):
             result.vocative = Adverbial(self._uid("v"), lexicon.VOCATIVES.draw(self.rng))
         return result
@@ -174,7 +177,7 @@ class Sampler:
         inner = self.clause(level=1, tense=PRESENT if tense.time == "future" else tense)
         inner.comment = None
         first = conjunction.german != "damit" and self._chance(0.4)
-        moved = conjunction.german != "damit" and self._chance(0.3)
+        moved = conjunction.german != "damit" and self._chance(0.5)
         return Subordinate(self._uid("c"), conjunction, inner, first, first_in_english=first != moved)
 
     # Clauses
@@ -186,7 +189,7 @@ class Sampler:
         self._add_negation(result)
         self._add_adjuncts(result, level)
         self._choose_fronts(result, level)
-        self._choose_freely(result)
+        self._choose_freely(result, level)
         return result
 
     def _framed(self, frame: str, level: int, tense: Tense | None = None) -> Clause:
@@ -277,7 +280,7 @@ class Sampler:
         target = result.object
         if target is None or target.kind != "noun":
             result.negation = "nicht"
-        elif target.determiner in ("indef", "zero") and not target.numeral and not target.coordinated:
+        elif target.determiner in ("indef", "zero") and not target.numeral and not target.joined:
             target.determiner = "no"
             result.negation = "kein-not" if self._chance(0.5) else "kein-no"
         elif target.determiner in ("def", "this", "our", "their", "its", "generic"):
@@ -313,16 +316,18 @@ class Sampler:
         for phrase in (moved, result.governed):
             if phrase and phrase.relative and self._chance(0.6):
                 phrase.relative.extraposed = True
-        same = result.german_front in ("time", "place") and self._chance(0.5)
-        result.english_front = result.german_front if same and not result.comment else ""
 
-    def _choose_freely(self, result: Clause) -> None:
+    def _choose_freely(self, result: Clause, level: int) -> None:
         """Where translators differ: voice, and where adverbials stand."""
-        result.late_time = result.german_front != "time" and self._chance(0.3)
-        result.time_before_place = self._chance(0.4)
-        if result.comment and len(result.comment.expression.english) == 1 and self._chance(0.4):
-            result.english_comment = "middle"
-        result.recast = self._recastable(result) and self._chance(0.5 if result.passive else 0.12)
+        result.late_time = result.german_front != "time" and self._chance(0.5)
+        result.time_before_place = self._chance(0.5)
+        if result.comment:
+            short = len(result.comment.expression.english) == 1
+            result.english_comment = self.rng.choice(("front", "end", "middle") if short else ("front", "end"))
+        if level == 0 and not (result.comment and result.english_comment == "front"):
+            fronts = ["", *(name for name in ("time", "place") if getattr(result, name))]
+            result.english_front = self.rng.choice(fronts)
+        result.recast = self._recastable(result) and self._chance(0.5 if result.passive else 0.4)
 
     @staticmethod
     def _recastable(result: Clause) -> bool:
@@ -337,7 +342,7 @@ class Sampler:
     @staticmethod
     def _topic(phrase: Phrase | None) -> bool:
         """Whether an object may open a sentence: only where its form shows that it is no subject."""
-        if phrase is None or phrase.kind != "noun" or phrase.plural or phrase.noun is None or phrase.coordinated:
+        if phrase is None or phrase.kind != "noun" or phrase.plural or phrase.noun is None or phrase.joined:
             return False
         return phrase.noun.gender == "m" and phrase.determiner in ("def", "this", "our")
 
@@ -346,8 +351,8 @@ class Sampler:
     def _person_or_body(self, level: int, pronouns: float, object_role: bool = False) -> Phrase:
         if self._chance(pronouns):
             return self._pronoun(OBJECT_PRONOUNS if object_role else SUBJECT_PRONOUNS)
-        if self._chance(0.13):
-            return self._name()
+        if self._chance(0.16):
+            return self._listing(self._name(), 0.3 if level < 2 else 0.0, self._name)
         if not object_role and self._chance(0.03):
             noun = lexicon.PEOPLE.draw(self.rng)
             number = f"{self.rng.randrange(2, 99)}"
@@ -355,10 +360,14 @@ class Sampler:
             phrase.choice = self._variant(noun.english)
             return phrase
         table = lexicon.PEOPLE if self._chance(0.5) else lexicon.BODIES
-        phrase = self._noun_phrase(table, level)
-        if level < 2 and self._chance(0.07):
-            phrase.coordinated = self._noun_phrase(table, level=2)
-            phrase.swapped = self._chance(0.3)
+        chance = 0.2 if level < 2 else 0.0
+        return self._listing(self._noun_phrase(table, level), chance, functools.partial(self._noun_phrase, table, 2))
+
+    def _listing(self, phrase: Phrase, chance: float, more: Callable[[], Phrase]) -> Phrase:
+        """The phrase, or with this chance a list that it begins."""
+        if self._chance(chance):
+            phrase.joined = [more() for _ in range(self._weighted(LIST_LENGTHS) - 1)]
+            phrase.swapped = self._chance(0.5 if len(phrase.joined) == 1 else 0.2)
             phrase.relative = None
         return phrase
 
@@ -366,16 +375,13 @@ class Sampler:
         if self._chance(generic):
             noun = lexicon.GENERIC.draw(self.rng)
             return Phrase(self._uid("n"), "noun", noun=noun, determiner="generic", choice=self._variant(noun.english))
-        phrase = self._noun_phrase(lexicon.THINGS, level)
-        if level < 2 and self._chance(0.06):
-            phrase.coordinated = self._noun_phrase(lexicon.THINGS, level=2)
-            phrase.swapped = self._chance(0.3)
-            phrase.relative = None
-        return phrase
+        chance = 0.25 if level < 2 else 0.0
+        more = functools.partial(self._noun_phrase, lexicon.THINGS, 2)
+        return self._listing(self._noun_phrase(lexicon.THINGS, level), chance, more)
 
     def _existing(self, level: int) -> Phrase:
         phrase = self._thing(level, generic=0.0)
-        phrase.coordinated = None
+        phrase.joined = []
         phrase.determiner = "zero" if phrase.plural else "indef"
         phrase.genitive = None
         return phrase
@@ -400,11 +406,11 @@ class Sampler:
         if level >= 2:
             return
         roll = self.rng.random()
-        if roll < 0.16:
+        if roll < 0.24:
             self._add_genitive(phrase)
-        elif roll < 0.24:
+        elif roll < 0.36:
             phrase.attribute = self._prepositional(lexicon.ATTRIBUTIVE)
-        elif roll < 0.38 and level == 0:
+        elif roll < 0.48 and level == 0:
             phrase.relative = self._relative(phrase)
 
     def _add_genitive(self, phrase: Phrase) -> None:
@@ -420,7 +426,7 @@ class Sampler:
             phrase.genitive.determiner = self.rng.choice(("def", "def", "def", "this", "our"))
         owner = phrase.genitive
         definite = phrase.determiner == "def" and not phrase.numeral
-        phrase.possessive = definite and not owner.plural and owner.determiner != "generic" and self._chance(0.4)
+        phrase.possessive = definite and not owner.plural and owner.determiner != "generic" and self._chance(0.5)
 
     def _relative(self, phrase: Phrase) -> Relative:
         role = "subject" if self._chance(0.6) else "object"

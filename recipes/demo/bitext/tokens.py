@@ -34,6 +34,15 @@ def comma(*concepts: str) -> Token:
     return token(",", *concepts)
 
 
+def listed(items: Sequence[Sequence[Token]], conjunction: str, uid: str) -> list[Token]:
+    """Phrases with commas between them, and a conjunction before the last."""
+    result = list(items[0])
+    for number, item in enumerate(items[1:], start=1):
+        between = comma(f"{uid}.comma{number}") if number < len(items) - 1 else token(conjunction, f"{uid}.and")
+        result += [between, *item]
+    return result
+
+
 def links(source: Sequence[Token], target: Sequence[Token]) -> tuple[set[Link], set[Link]]:
     """The sure links and all possible ones (the sure among them), 0-based, source first."""
     sure = {(i, j) for i, s in enumerate(source) for j, t in enumerate(target) if s.concepts & t.concepts}
