@@ -150,7 +150,7 @@ class BitextAligner:
     """Aligns windows in one direction, or in both with the links combined."""
 
     def __init__(self, forward: Direction, backward: Direction | None = None, combine: str = "grow-diag") -> None:
-        """``backward``: the model of the other direction; ``combine``: one of METHODS or SOFT_METHODS there."""
+        """``backward``: the model of the other direction; ``combine``: a way of :mod:`..alignment.symmetrize`."""
         self.forward = forward
         self.backward = backward
         self.combine = combine

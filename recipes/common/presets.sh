@@ -13,8 +13,8 @@ case ${PRESET:=paper} in
     : "${LAYERS:=3}" "${WIDTH:=128}" "${FEED_FORWARD:=256}" "${HEADS:=4}"
     : "${MODEL_OPTIONS:=--encoder-layers $LAYERS --encoder-embed-dim $WIDTH --encoder-ffn-embed-dim $FEED_FORWARD --encoder-attention-heads $HEADS --decoder-layers $LAYERS --decoder-embed-dim $WIDTH --decoder-ffn-embed-dim $FEED_FORWARD --decoder-attention-heads $HEADS}"
     : "${LEARNING_RATE:=3e-3}" "${WARMUP:=600}" "${WARMUP_INIT:=1e-7}" "${WEIGHT_DECAY:=0}" "${CLIP:=1.0}" "${DROPOUT:=0.05}"
-    : "${BATCH_TOKENS:=3000}" "${MAX_TOKENS:=3000}" "${MAX_EPOCH:=40}" "${MAX_UPDATE:=6000}" "${SAVE_UPDATES:=500}"
-    : "${MAX_WORDS:=60}" "${MAX_RATIO:=1.5}" "${GPUS:=0}"
+    : "${BATCH_TOKENS:=3000}" "${MAX_TOKENS:=3000}" "${MAX_EPOCH:=40}" "${MAX_UPDATE:=4000}" "${SAVE_UPDATES:=500}"
+    : "${MAX_WORDS:=60}" "${MAX_RATIO:=1.5}" "${VALID_LIMIT:=500}" "${GPUS:=0}"
     ;;
   *)
     printf 'error: PRESET=%s; choose paper or cpu\n' "$PRESET" >&2

@@ -55,8 +55,8 @@ user_dir() { normalign user-dir; }
 stop_jobs() { # PID...: subshells, each with the program that it waits for and that would outlive it
   local job
   for job in "$@"; do
-    pkill -TERM -P "$job" 2>/dev/null
-    kill "$job" 2>/dev/null
+    pkill -TERM -P "$job" 2>/dev/null || true # it may have ended by itself
+    kill "$job" 2>/dev/null || true
   done
   printf '\n%s: interrupted; run the step again to go on\n' "${0##*/}" >&2
   exit 130

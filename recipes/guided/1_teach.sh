@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Aligns train, valid and gold text by the norms of both directions, symmetrized: what the guided models learn from.
+# Aligns train, valid and gold text by the teachers of both directions, symmetrized: what the guided models learn from.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 take_pairs() { # LANGUAGE
@@ -8,16 +8,18 @@ take_pairs() { # LANGUAGE
   cp "$BASE/pieces/valid.$1" "$BASE/pieces/gold.$1" "$TEXT"
 }
 
+reading() { if [ -n "$EARLIER" ]; then of_guided; else of_norms; fi; }
+
 align_split() { # SPLIT
   [ -e "$TEXT/$1.links" ] && return
   # shellcheck disable=SC2046
   logged "$WORK/1_teach.$1.log" normalign align --path "$(teacher de-en)" --reverse-path "$(teacher en-de)" \
     --source-lang de --target-lang en --data "$BASE/binary" --reverse-data "$BASE/binary" \
-    --source "$TEXT/$1.de" --target "$TEXT/$1.en" --layer "$TEACHER_LAYER" --symmetrize "$TEACHER_SYMMETRIZE" $(cpu_option) \
+    --source "$TEXT/$1.de" --target "$TEXT/$1.en" $(reading) --symmetrize "$TEACHER_SYMMETRIZE" $(cpu_option) \
     -o "$TEXT/$1.links" --resume
 }
 
-announce "1 aligning the training text by norms"
+announce "1 aligning the training text by the teachers"
 if complete "$TEXT"; then already_there && exit; fi
 mkdir -p "$TEXT"
 take_pairs de

@@ -6,12 +6,6 @@ WAYS="agreed-grow-diag grow-diag" # the first is what every other row is tested 
 
 guided() { printf '%s' "$MODELS/$1/checkpoint_best.pt"; } # DIRECTION
 
-reading() { # how the guided layer is read
-  local null=best
-  if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
-  printf -- '--method weights --layer %s --setting awi --null %s' "$(guided_layer)" "$null"
-}
-
 align() { # NAME ARGUMENTS...
   local out=$RESULTS/$1.links
   shift
@@ -34,9 +28,10 @@ for direction in $DIRECTIONS; do
   [ -e "$(guided "$direction")" ] || fail "there is no guided model $direction yet; run 3_train.sh first"
 done
 mkdir -p "$RESULTS"
-every_way norms "$(teacher de-en)" "$(teacher en-de)" --layer "$TEACHER_LAYER"
 # shellcheck disable=SC2046
-every_way guided "$(guided de-en)" "$(guided en-de)" $(reading)
+every_way norms "$(translator de-en)" "$(translator en-de)" $(of_norms)
+# shellcheck disable=SC2046
+every_way guided "$(guided de-en)" "$(guided en-de)" $(of_guided)
 files=()
 for way in $WAYS de-en; do files+=("norms.$way.links" "guided.$way.links"); done
 (cd "$RESULTS" && normalign score "$BASE/raw/gold.talp" "${files[@]}" \

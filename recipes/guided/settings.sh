@@ -5,7 +5,8 @@ BASE=${BASE:-$HERE/../wmt16_de_en/work} # the work folder of a recipe whose step
 WORK=${WORK:-$HERE/work}
 
 SEED=${SEED:-1}                        # which of the teachers' seeds, and the seed of this training
-PAIRS=${PAIRS:-200000}                 # of the training text, the first so many; 0: all
+PAIRS=${PAIRS:-100000}                 # of the training text, the first so many; 0: all
+EARLIER=${EARLIER:-}                   # the work folder of an earlier round, whose models teach this one
 TEACHER_LAYER=${TEACHER_LAYER:-auto}   # the layer whose norms teach; auto: by agreement of the two directions
 TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-agreed-intersection} # mostly right: what it leaves open, teaches nothing
 GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
@@ -13,7 +14,7 @@ GUIDED_NULL=${GUIDED_NULL:-0}
 FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
 LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-100} DROPOUT=${DROPOUT:-0.1}
-MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-1500} SAVE_UPDATES=${SAVE_UPDATES:-250}
+MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-1000} SAVE_UPDATES=${SAVE_UPDATES:-250}
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 DIRECTIONS="de-en en-de"
 
@@ -27,16 +28,29 @@ RESULTS=$WORK/results
 # shellcheck source=../common/model.sh
 . "$HERE/../common/model.sh"
 
-teacher() { printf '%s' "$BASE/models/$1/seed$SEED/checkpoint_best.pt"; } # DIRECTION
+translator() { printf '%s' "$BASE/models/$1/seed$SEED/checkpoint_best.pt"; } # DIRECTION
+
+teacher() { # DIRECTION: a translation model, or what an earlier round made of it
+  if [ -n "$EARLIER" ]; then printf '%s' "$EARLIER/models/$1/checkpoint_best.pt"; else translator "$1"; fi
+}
+
+of_norms() { printf -- '--layer %s' "$TEACHER_LAYER"; } # how a translation model is read
+
+of_guided() { # how a layer that was taught is read
+  local null=best
+  if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
+  printf -- '--method weights --layer %s --setting awi --null %s' "$(guided_layer)" "$null"
+}
 
 guided_layer() { # 2 of 6, 1 of 3, as normalign reads by default
   local layers
   if [ -n "$GUIDED_LAYER" ]; then printf '%s' "$GUIDED_LAYER" && return; fi
-  layers=$(step model-options "$(teacher de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
+  layers=$(step model-options "$(translator de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
   printf '%s' "$(((layers + 2) / 3))"
 }
 
 [ -e "$BASE/binary/dict.de.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of recipes/wmt16_de_en or europarl_de_en"
 for direction in $DIRECTIONS; do
-  [ -e "$(teacher "$direction")" ] || fail "BASE=$BASE: no model $(teacher "$direction"); run 7_train.sh there"
+  [ -e "$(translator "$direction")" ] || fail "BASE=$BASE: no model $(translator "$direction"); run 7_train.sh there"
+  [ -e "$(teacher "$direction")" ] || fail "EARLIER=$EARLIER: no model $(teacher "$direction"); run 3_train.sh there"
 done

@@ -148,6 +148,14 @@ def test_guided_from_start_to_end(run_step: Steps, corpus: Path, tmp_path: Path)
     log = (tmp_path / "work" / "3_train.de-en.log").read_text(encoding="utf-8")
     assert "loading pretrained model" in log
     assert "skipping alignment" not in log
+    again = run_step("guided/run.sh", **own, EARLIER=tmp_path / "work", WORK=tmp_path / "second")
+    assert again.returncode == 0, again.stdout + again.stderr
+    assert (tmp_path / "second" / "text" / "train.links").read_text() != (
+        tmp_path / "work" / "text" / "train.links"
+    ).read_text()
+    missing = run_step("guided/1_teach.sh", BASE=base, EARLIER=tmp_path / "none", WORK=tmp_path / "third")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "run 3_train.sh there" in missing.stderr
 
 
 @pytest.mark.slow
@@ -170,8 +178,9 @@ def test_an_interrupted_training_goes_on(run_step: Steps, corpus: Path, tmp_path
             break
         time.sleep(0.5)
     os.killpg(training.pid, signal.SIGINT)
-    training.wait(60)
+    _, said = training.communicate(timeout=60)
     assert training.returncode != 0
+    assert b"interrupted; run the step again to go on" in said
     assert last.exists()
     log = (tmp_path / "work" / "7_train.de-en.seed1.log").read_text(encoding="utf-8")
     reached = max(int(number) for number in re.findall(r"@ (\d+) updates", log))
