@@ -82,7 +82,7 @@ def draw(runs: list[Run], path: str) -> None:
         panel.yaxis.get_major_locator().set_params(integer=True)
     for panel in picture.panels:
         panel.set_xlabel("heads kept")
-        panel.set_xticks(kept)
+        panel.xaxis.get_major_locator().set_params(integer=True)
     picture.save(path)
 
 
