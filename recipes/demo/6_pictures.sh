@@ -44,9 +44,10 @@ else
     -o "$RESULTS/report"
   done_after
 fi
+shown=${RESULTS#"$PWD"/}
 cat <<END
 
 Seen: lowest AER of de-en $(seen weights awo), $(seen norms "$setting"); both directions agreed $(agreed).
-Look: $RESULTS/report/index.html, $RESULTS/layers.de-en.png, $RESULTS/sentence-$SENTENCE.png
+Look: $shown/report/index.html, $shown/layers.de-en.png, $shown/sentence-$SENTENCE.png
 Your own data: normalign align --path CHECKPOINT --data DIR --source S --target T --bpe-codes CODES -o links.txt
 END

@@ -2,7 +2,6 @@
 # The demo from start to end: makes a corpus, trains both directions, translates, aligns, and compares.
 # Each step can be run by itself, and is skipped when its result is there; to start afresh, remove recipes/demo/work.
 set -euo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")"
-for step in [1-9]_*.sh; do
+for step in "$(dirname "${BASH_SOURCE[0]}")"/[1-9]_*.sh; do # paths stay those of where the command was typed
   bash "$step"
 done

@@ -34,8 +34,9 @@ every_way norms "$(translator de-en)" "$(translator en-de)" $(of_norms)
 every_way guided "$(guided de-en)" "$(guided en-de)" $(of_guided)
 files=()
 for way in $WAYS de-en; do files+=("norms.$way.links" "guided.$way.links"); done
-(cd "$RESULTS" && normalign score "$BASE/raw/gold.talp" "${files[@]}" \
+gold=$(cd "$BASE/raw" && pwd)/gold.talp
+(cd "$RESULTS" && normalign score "$gold" "${files[@]}" \
   --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \
-  --bootstrap 1000 --paired -o "$RESULTS/score.txt") || exit
+  --bootstrap 1000 --paired -o score.txt) || exit
 done_after
 cat "$RESULTS/score.txt"

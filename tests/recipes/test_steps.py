@@ -115,6 +115,15 @@ def test_a_recipe_from_start_to_end_and_again(run_step: Steps, corpus: Path, tmp
     assert {path: path.stat().st_mtime_ns for path in work.rglob("*.pt")} == before
 
 
+def test_paths_are_those_of_where_the_command_is_typed(corpus: Path, tmp_path: Path) -> None:
+    known = environment(tmp_path, **TINY, CORPUS=os.path.relpath(corpus, tmp_path), WORK="work", PIECES_BY="magic")
+    command = ["bash", os.path.relpath(RECIPES / "wmt16_de_en" / "run.sh", tmp_path)]
+    result = subprocess.run(command, cwd=tmp_path, env=known, capture_output=True, text=True, timeout=600, check=False)
+    assert result.returncode == 2
+    assert "PIECES_BY=magic; choose bpe or sentencepiece" in result.stderr  # the fifth step; the first four are done
+    assert (tmp_path / "work" / "clean" / "train.de").stat().st_size
+
+
 @pytest.mark.slow
 def test_the_demo_from_start_to_end_and_again(run_step: Steps, tmp_path: Path) -> None:
     small = {"TRAIN": 300, "VALID": 20, "TEST": 20, "MERGES": 200, "UPDATES": 20, "WIDTH": 16, "FEED_FORWARD": 32}
