@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from torch import Tensor, nn
 
-from ..alignment.batched import BatchOfWords, to_words_of_batch
 from ..alignment.decide import Link, argmax_links
-from ..alignment.words import to_words
+from ..alignment.merge_batch import BatchOfWords, to_words_of_batch
+from ..alignment.steps_to_words import to_words
 from .forced import Batch, soft_alignments
 from .options import AlignmentOptions
 from .self_check import check_parts

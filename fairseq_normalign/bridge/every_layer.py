@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..alignment.words import SETTINGS, normalized, to_words
+from ..alignment.steps_to_words import SETTINGS, normalized, to_words
 from ..analysis.decisions import PairDecisions, best_sources
 from ..attribution import Attention, LayerMethod, get_method
 from .corpus import Encoded, EncodedAligner

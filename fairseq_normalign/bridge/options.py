@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from torch import nn
 
 from ..alignment.decide import NULL_POLICIES
-from ..alignment.words import SETTINGS
+from ..alignment.steps_to_words import SETTINGS
 from ..attribution import get_method, method_class
 from ..errors import NormalignError
 from .reading import decoder_layers
 
-LEVELS = ("word", "piece")
 DEFAULT_SETTING = "default"
 """The setting that suits the method: the one its class names."""
 TAGS = r"__\w+__|<2\w+>|>>\w+<<|\[\w\w_\w\w\]|<lang:\w+>"

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..alignment.words import SETTINGS
+from ..alignment.reading import MethodReading
+from ..alignment.steps_to_words import SETTINGS
 from ..attribution import get_method
 from .corpus import Direction
 from .forced import Batch, soft_alignments
@@ -16,18 +17,6 @@ from .vocabulary import Sentence
 
 WINDOW = 256
 """Pairs that are read together; bounds the memory."""
-
-
-@dataclass(frozen=True)
-class MethodReading:
-    """What one method says of one pair."""
-
-    layers: np.ndarray
-    """[layers, T + 1 decoder steps, S source positions]."""
-    heads: np.ndarray | None
-    """[layers, H, T + 1, S], if they were asked for and the method has them."""
-    settings: tuple[str, ...]
-    """Which decoder step may stand for a target word: 'awo', 'awi' or both."""
 
 
 @dataclass(frozen=True)
@@ -76,4 +65,4 @@ def _readings(direction: Direction, batch: Batch, method: str, heads: bool) -> l
     by_head: Sequence[np.ndarray | None] = [None] * len(layers)
     if heads and how.has_heads:
         by_head = soft_alignments(aligner.models, batch, method, None, by_head=True, **ends)
-    return [MethodReading(steps, each, settings) for steps, each in zip(layers, by_head, strict=True)]
+    return [MethodReading(steps, each, settings=settings) for steps, each in zip(layers, by_head, strict=True)]

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from ..analysis.comparison import Sampling
-    from ..report.folder import ReportOptions, check_new, compare_pairs, write_report
+    from ..report.report_folder import ReportOptions, check_new, compare_pairs, write_report
 
     _check(args)
     check_new(Path(args.output))

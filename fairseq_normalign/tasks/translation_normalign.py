@@ -20,7 +20,8 @@ from omegaconf import II
 
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
-from ..alignment.words import SETTINGS
+from ..alignment.pieces import LEVELS
+from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..bridge.aligner import Aligner
 from ..bridge.datasets import keep_every_sentence, post_process_original_text, reading_dataset
@@ -28,7 +29,7 @@ from ..bridge.dictionaries import load_dictionary
 from ..bridge.generator import AligningGenerator
 from ..bridge.layer_auto import judge_by_dataset
 from ..bridge.loading import without_embedding_files
-from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
+from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions, layer_argument
 from ..bridge.reading import decoder_layers, make_readable
 from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.analysis.observed import PAD
+from fairseq_normalign.analysis.attention_batch import PAD
 from fairseq_normalign.attribution.block import decomposition_error
 from fairseq_normalign.bridge.encoding import LineEncoder
 from fairseq_normalign.bridge.observing import MaskedObserver, dictionary_inventory, observe

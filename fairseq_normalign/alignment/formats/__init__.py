@@ -1,7 +1,7 @@
 """Alignment files: Pharaoh, talp, NAACL, RWTH and fairseq-generate's log, read and written block by block."""
 
 from .blocks import Block, Lengths
-from .reading import FORMATS, AlignmentFile, OptionNames, open_alignment
+from .open import FORMATS, AlignmentFile, OptionNames, open_alignment
 from .together import in_step
 from .writing import WRITERS, Writer
 

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.words import to_words
+from ..alignment.reading import Reading
+from ..alignment.steps_to_words import to_words
 from ..analysis.comparison import Comparison, Sampling, Seed, System, compare
 from ..analysis.decisions import PairDecisions, best_sources
 from ..errors import NormalignError
@@ -22,7 +23,7 @@ from .comparison import draw_layers, render_comparison
 from .examples import Example, best_choice, choose_examples
 from .figures import Style, save_figure
 from .page import asset, write_page
-from .pairs import Choice, Pair
+from .pairs import ReadPair
 
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
 
@@ -41,7 +42,7 @@ class ReportOptions:
     """Also write a page of every sentence."""
 
 
-def compare_pairs(pairs: Sequence[Pair], sampling: Sampling) -> Comparison:
+def compare_pairs(pairs: Sequence[ReadPair], sampling: Sampling) -> Comparison:
     """Score every layer and head of what the pairs hold, and the links of other aligners."""
     golds = [pair.gold for pair in pairs if pair.gold is not None]
     if len(golds) < len(pairs):
@@ -56,7 +57,7 @@ def compare_pairs(pairs: Sequence[Pair], sampling: Sampling) -> Comparison:
     return compare(golds, [Seed([decisions_of(pair) for pair in pairs])], added=others, sampling=sampling)
 
 
-def decisions_of(pair: Pair) -> PairDecisions:
+def decisions_of(pair: ReadPair) -> PairDecisions:
     """What every layer and head of a pair decides, as the comparison takes it."""
     found = PairDecisions(pair.source.words, pair.target.words)
     for name, reading in pair.readings.items():
@@ -81,7 +82,9 @@ def _means(soft: np.ndarray) -> list[float]:
     return [float(one.mean()) if one.size else 0.0 for one in soft]
 
 
-def write_report(folder: str | Path, pairs: Sequence[Pair], found: Comparison, options: ReportOptions) -> list[Example]:
+def write_report(
+    folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, options: ReportOptions
+) -> list[Example]:
     """Write the folder, which must not exist yet; it appears when it is complete."""
     folder = Path(folder)
     check_new(folder)
@@ -118,7 +121,7 @@ def check_new(folder: Path) -> None:
         raise NormalignError(f"{folder}: there is no directory {folder.parent}")
 
 
-def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Choice]) -> dict[int, Path]:
+def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Reading]) -> dict[int, Path]:
     style = Style(dpi=110)
     pictures = {}
     for example in examples:
