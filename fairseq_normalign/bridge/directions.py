@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from ..errors import NormalignError
+from ..errors import NormalignError, reason_of
 from .aligner import Aligner
 from .corpus import Direction
 from .encoding import LineEncoder
@@ -113,5 +113,5 @@ def fingerprint(path: str | Path) -> str:
             handle.seek(max(0, size - (1 << 20)))
             digest.update(handle.read())
     except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
     return f"{size}:{digest.hexdigest()[:16]}"

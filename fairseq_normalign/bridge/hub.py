@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from ..alignment.decide import Link
+from ..alignment.formats import pharaoh
 from ..errors import NormalignError
 from .aligner import AlignedPair, Aligner
 from .encoding import EncodedLine, LineEncoder
@@ -43,7 +44,7 @@ class Alignment:
 
     def pharaoh(self) -> str:
         """The links as ``s-t`` pairs."""
-        return " ".join(f"{source}-{target}" for source, target in self.links)
+        return pharaoh(self.links)
 
 
 def load(

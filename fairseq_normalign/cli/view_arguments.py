@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
-from ..alignment.gold import GOLD_OPTIONS, Gold
+from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
 from ..errors import NormalignError
+from ..files import read_parallel
 from ..report import sources
 from ..report.pairs import Choice, Pair, Reading, ReadingShape, Side
 
@@ -133,14 +134,14 @@ def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[
         raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
     if texts[0] is None and args.source is None:
         raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
-    pairs = [texts] if texts[0] is not None else sources.lines_in_step(args.source, args.target)
+    pairs = [texts] if texts[0] is not None else read_parallel(args.source, args.target)
     return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
 def with_other_links(args: argparse.Namespace, pairs: Iterable[Pair]) -> Iterator[Pair]:
     """The pairs with what ``--links`` gives."""
     links = {
-        name: sources.read_marked(
+        name: read_marked(
             path,
             options=sources.LINK_OPTIONS,
             format=args.links_format,
@@ -157,7 +158,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
     """The gold links that ``--gold`` gives."""
     if args.gold is None:
         return None
-    rows = sources.read_marked(
+    rows = read_marked(
         args.gold,
         options=GOLD_OPTIONS,
         format=args.gold_format,
@@ -165,7 +166,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
         reverse=args.reverse_gold,
         **_texts(args),
     )
-    return sources.golds_of(rows)
+    return golds_of(rows)
 
 
 def _texts(args: argparse.Namespace) -> dict[str, str]:
