@@ -100,10 +100,10 @@ def _pairs_of_checkpoint(
     if args.dump or args.soft:
         raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
     lines = _lines(args, wanted)
-    from ..bridge.directions import ModelOptions, TextOptions, make_direction
-    from ..bridge.options import AlignmentOptions
-    from ..bridge.processes import own_device
-    from ..bridge.to_draw import read_pairs
+    from ..aligning.build import ModelOptions, TextOptions, make_direction
+    from ..aligning.options import AlignmentOptions
+    from ..aligning.processes import own_device
+    from ..aligning.to_draw import read_pairs
 
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
 
