@@ -24,8 +24,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import NormalignError
-from ..files import read_lines, words_of
+from ..errors import NormalignError, reason_of
+from ..files import read_lines, read_parallel, words_of
 from .decide import Link
 
 WordPair = tuple[list[str], list[str]]
@@ -60,14 +60,8 @@ class Baseline:
 
 
 def read_bitext(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[WordPair]:
-    """The sentence pairs of two files of the same length."""
-    pairs: list[WordPair] = []
-    for number, (one, other) in enumerate(itertools.zip_longest(read_lines(source), read_lines(target)), start=1):
-        if one is None or other is None:
-            short, long = (source, target) if one is None else (target, source)
-            raise NormalignError(f"{short}: has {number - 1} lines, but {long} has more; they must be parallel")
-        pairs.append((_words(one, lowercase), _words(other, lowercase)))
-    return pairs
+    """The sentence pairs of two files of the same length, in words."""
+    return [(_words(one, lowercase), _words(other, lowercase)) for one, other in read_parallel(source, target)]
 
 
 def _words(line: str, lowercase: bool) -> list[str]:
@@ -155,7 +149,7 @@ class Runner(ABC):
                     check=False,
                 ).returncode
             except OSError as error:
-                raise NormalignError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
+                raise NormalignError(f"{program.path}: {reason_of(error)}") from None
             if code:
                 errors.seek(0)
                 lines = errors.read().decode("utf-8", "replace").strip().splitlines()

@@ -1,4 +1,4 @@
-"""What methods for whole models may ask of a model. They know no more of it; the bridge fills it in."""
+"""What methods for whole models may ask of a model. They know no more of it; hosts fill it in."""
 
 from __future__ import annotations
 

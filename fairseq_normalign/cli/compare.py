@@ -37,9 +37,9 @@ from .model_arguments import (
 )
 
 if TYPE_CHECKING:
+    from ..aligning.bitext import Pair
+    from ..aligning.directions import Direction, Encoded
     from ..analysis.decisions import PairDecisions
-    from ..bridge.bitext import Pair
-    from ..bridge.corpus import Direction, Encoded
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,7 +142,7 @@ def _texts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
-    from ..bridge.bitext import Bitext
+    from ..aligning.bitext import Bitext
 
     golds = read_gold(
         args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold, **_texts(args)
@@ -188,7 +188,7 @@ def _decide(
     """-> the decisions on every pair, and pairs a second by method."""
     from tqdm import tqdm
 
-    from ..bridge.every_layer import Readers, decide_everything
+    from ..aligning.every_layer import Readers, decide_everything
 
     readers = Readers(direction, methods)
     readers.warm_up(direction, encoded)

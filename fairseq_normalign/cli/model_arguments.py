@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import NormalignError
 
 if TYPE_CHECKING:
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import ModelOptions, TextOptions
-    from ..bridge.options import AlignmentOptions
+    from ..aligning.build import ModelOptions, TextOptions
+    from ..aligning.directions import BitextAligner
+    from ..aligning.options import AlignmentOptions
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -142,9 +142,10 @@ def bitext_aligner(
     combine: str = "grow-diag",
 ) -> BitextAligner:
     """The model at --path and, if there is one, that at --reverse-path."""
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import make_direction
-    from ..bridge.options import TAGS, AlignmentOptions
+    from ..aligning.build import make_direction
+    from ..aligning.directions import BitextAligner
+    from ..aligning.options import AlignmentOptions
+    from ..text.tags import TAGS
 
     options = options or AlignmentOptions(null=args.null, tags=args.tags or TAGS)
     text = text_options(args)
@@ -173,8 +174,8 @@ def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
     """The model at ``path``; ``reverse``: it is that of the other direction."""
-    from ..bridge.directions import ModelOptions
-    from ..bridge.processes import own_device
+    from ..aligning.build import ModelOptions
+    from ..aligning.processes import own_device
 
     languages = (args.source_lang, args.target_lang)
     return ModelOptions(
@@ -189,14 +190,15 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
 
 def text_options(args: argparse.Namespace) -> TextOptions:
     """How lines become pieces."""
-    from ..bridge.directions import TextOptions
+    from ..aligning.build import TextOptions
 
     return TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
 
 
 def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
     """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions
+    from ..aligning.options import DEFAULT_SETTING, AlignmentOptions
+    from ..text.tags import TAGS
 
     return AlignmentOptions(
         method=args.method,

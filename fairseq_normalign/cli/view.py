@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..alignment.pieces import LEVELS
-from ..alignment.reading import Reading
+from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
 from ..files import check_writable

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
-from ..alignment.gold import GOLD_OPTIONS, Gold
-from ..alignment.reading import Reading, ReadingShape
+from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
+from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError
+from ..files import read_parallel
 from ..report import sources
 from ..report.pairs import ReadPair, Side
 
@@ -100,10 +101,10 @@ def _pairs_of_checkpoint(
     if args.dump or args.soft:
         raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
     lines = _lines(args, wanted)
-    from ..bridge.directions import ModelOptions, TextOptions, make_direction
-    from ..bridge.options import AlignmentOptions
-    from ..bridge.processes import own_device
-    from ..bridge.to_draw import read_pairs
+    from ..aligning.build import ModelOptions, TextOptions, make_direction
+    from ..aligning.options import AlignmentOptions
+    from ..aligning.processes import own_device
+    from ..aligning.to_draw import read_pairs
 
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
 
@@ -130,14 +131,14 @@ def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[
         raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
     if texts[0] is None and args.source is None:
         raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
-    pairs = [texts] if texts[0] is not None else sources.lines_in_step(args.source, args.target)
+    pairs = [texts] if texts[0] is not None else read_parallel(args.source, args.target)
     return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
 def with_other_links(args: argparse.Namespace, pairs: Iterable[ReadPair]) -> Iterator[ReadPair]:
     """The pairs with what ``--links`` gives."""
     links = {
-        name: sources.read_marked(
+        name: read_marked(
             path,
             options=sources.LINK_OPTIONS,
             format=args.links_format,
@@ -154,7 +155,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
     """The gold links that ``--gold`` gives."""
     if args.gold is None:
         return None
-    rows = sources.read_marked(
+    rows = read_marked(
         args.gold,
         options=GOLD_OPTIONS,
         format=args.gold_format,
@@ -162,7 +163,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
         reverse=args.reverse_gold,
         **_texts(args),
     )
-    return sources.golds_of(rows)
+    return golds_of(rows)
 
 
 def _texts(args: argparse.Namespace) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..alignment.reading import MethodReading
+from ..alignment.readings import MethodReading
 from ..alignment.steps_to_words import to_words
 from .pairs import ReadPair
 

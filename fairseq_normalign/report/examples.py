@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..alignment.reading import Reading, every_reading
+from ..alignment.readings import Reading, every_reading
 from ..alignment.score import score
 from ..errors import NormalignError
 from .counts import aer_of, argmax_counts

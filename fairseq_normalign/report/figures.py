@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.reading import Reading
+from ..alignment.readings import Reading
 from ..errors import MissingExtra, NormalignError
 from ..files import check_writable, open_binary_output
 from .fonts import drawn_text, missing_letters, usable_families

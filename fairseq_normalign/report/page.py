@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..alignment.pieces import Segmentation
-from ..alignment.reading import MethodReading, Reading, ReadingShape
+from ..alignment.readings import MethodReading, Reading, ReadingShape
 from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
 from ..files import check_writable, open_output

@@ -10,7 +10,7 @@ import numpy as np
 from ..alignment.decide import Link, argmax_links, threshold_links
 from ..alignment.gold import Gold
 from ..alignment.pieces import Segmentation, Span
-from ..alignment.reading import MethodReading, Reading
+from ..alignment.readings import MethodReading, Reading
 from ..alignment.steps_to_words import normalized, to_words
 from ..errors import NormalignError
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,17 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.reading import Reading
+from ..alignment.readings import Reading
 from ..alignment.steps_to_words import to_words
 from ..analysis.comparison import Comparison, Sampling, Seed, System, compare
 from ..analysis.decisions import PairDecisions, best_sources
 from ..errors import NormalignError
+from ..files import NewDirectory, check_new_directory
 from .comparison import draw_layers, render_comparison
 from .examples import Example, best_choice, choose_examples
 from .figures import Style, save_figure
 from .page import asset, write_page
 from .pairs import ReadPair
 
+REPORT = "a report"
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
 
 
@@ -86,13 +86,11 @@ def write_report(
     folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, options: ReportOptions
 ) -> list[Example]:
     """Write the folder, which must not exist yet; it appears when it is complete."""
-    folder = Path(folder)
-    check_new(folder)
+    check_new_directory(folder, REPORT)
     choice = best_choice(pairs, options.method)
     baseline = None if options.baseline is None else best_choice(pairs, options.baseline)
     examples = choose_examples(pairs, choice, baseline, each=options.each)
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    try:
+    with NewDirectory(folder, REPORT) as unfinished:
         (unfinished / "figures").mkdir(parents=True)
         for name, style in TABLES.items():
             (unfinished / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
@@ -105,20 +103,7 @@ def write_report(
             write_page(unfinished / "sentences.html", pairs, title=options.title, start=choice)
         index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
-        os.rename(unfinished, folder)
-    except OSError as error:
-        raise NormalignError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return examples
-
-
-def check_new(folder: Path) -> None:
-    """Fail now when a folder could not be made there later."""
-    if folder.exists():
-        raise NormalignError(f"{folder}: exists already; a report is written to a new folder")
-    if not folder.parent.is_dir():
-        raise NormalignError(f"{folder}: there is no directory {folder.parent}")
 
 
 def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Reading]) -> dict[int, Path]:

@@ -5,22 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
 from ..alignment.dump import Dump, DumpedPair
-from ..alignment.formats import Lengths, OptionNames, in_step, open_alignment
-from ..alignment.gold import Gold
-from ..alignment.reading import MethodReading
+from ..alignment.formats import OptionNames
+from ..alignment.gold import Gold, Marked
+from ..alignment.readings import MethodReading
 from ..errors import NormalignError
-from ..files import display_name, read_lines, words_of
+from ..files import display_name, read_lines, read_parallel, words_of
 from .pairs import ReadPair, Side
 
 LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
-
-Marked = list[tuple[int, int, bool]]
 
 
 def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -91,7 +88,7 @@ def pairs_of_files(
     """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
     soft = soft or {}
     count = 0
-    for number, (left, right) in enumerate(lines_in_step(source, target)):
+    for number, (left, right) in enumerate(read_parallel(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
             sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
@@ -101,15 +98,6 @@ def pairs_of_files(
     for name, given in soft.items():
         if len(given) != count:
             raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
-
-
-def lines_in_step(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
-    """The lines of both files; an error when one has more."""
-    for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
-        if left is None or right is None:
-            short, long = (source, target) if left is None else (target, source)
-            raise NormalignError(f"{display_name(short)} has {number} lines, {display_name(long)} has more")
-        yield left, right
 
 
 def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> MethodReading:
@@ -136,29 +124,6 @@ def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]])
             _check_range(name, pair.id, found, pair.source, pair.target)
             readings[name] = MethodReading(links=found)
         yield replace(pair, readings=readings)
-
-
-def read_marked(
-    path: str | Path,
-    *,
-    options: OptionNames,
-    format: str = "auto",
-    base: int | None = None,
-    reverse: bool | None = None,
-    source: str | Path | None = None,
-    target: str | Path | None = None,
-) -> list[Marked]:
-    """The links (source, target, sure) of every sentence of an alignment file."""
-    with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
-        return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
-
-
-def golds_of(rows: Sequence[Marked]) -> list[Gold]:
-    """Gold links from marked links."""
-    return [
-        Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
-        for links in rows
-    ]
 
 
 def gold_at(golds: Sequence[Gold] | None, number: int, source: Side, target: Side) -> Gold | None:

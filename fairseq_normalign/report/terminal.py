@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.reading import Reading
+from ..alignment.readings import Reading
 from .pairs import ReadPair, links_of, soft_of
 
 SHADES = " ·░▒▓█"

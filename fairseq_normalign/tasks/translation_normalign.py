@@ -18,21 +18,22 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.utils import split_paths
 from omegaconf import II
 
+from ..aligning.aligner import Aligner
+from ..aligning.choose_layer import judge_by_dataset
+from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
 from ..alignment.pieces import LEVELS
 from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
-from ..bridge.aligner import Aligner
-from ..bridge.datasets import keep_every_sentence, post_process_original_text, reading_dataset
-from ..bridge.dictionaries import load_dictionary
-from ..bridge.generator import AligningGenerator
-from ..bridge.layer_auto import judge_by_dataset
-from ..bridge.loading import without_embedding_files
-from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions, layer_argument
-from ..bridge.reading import decoder_layers, make_readable
-from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
+from ..hosts.fairseq.datasets import keep_every_sentence, post_process_original_text, reading_dataset
+from ..hosts.fairseq.dictionaries import load_dictionary
+from ..hosts.fairseq.generator import AligningGenerator
+from ..hosts.fairseq.loading import without_embedding_files
+from ..hosts.fairseq.recording import decoder_layers, make_readable
+from ..text.tags import TAGS
+from ..text.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from made_up import batch_of, load
 from measuring import in_turns, peak_megabytes
 from torch import Tensor
 
+from fairseq_normalign.aligning.directions import EncodedAligner
+from fairseq_normalign.aligning.every_layer import Readers
+from fairseq_normalign.aligning.options import AlignmentOptions
+from fairseq_normalign.aligning.reader import Batch, decoder_input, soft_alignments
 from fairseq_normalign.attribution import METHODS
 from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
-from fairseq_normalign.bridge.corpus import EncodedAligner
-from fairseq_normalign.bridge.every_layer import Readers
-from fairseq_normalign.bridge.forced import Batch, decoder_input, soft_alignments
-from fairseq_normalign.bridge.options import AlignmentOptions
 
 
 def slow_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:

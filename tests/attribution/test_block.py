@@ -1,6 +1,7 @@
 import pytest
 import torch
 
+from fairseq_normalign.aligning.reader import decoder_input
 from fairseq_normalign.attribution.block import (
     VARIANTS,
     BlockNorms,
@@ -11,9 +12,8 @@ from fairseq_normalign.attribution.block import (
 )
 from fairseq_normalign.attribution.norms import VectorNorms
 from fairseq_normalign.attribution.records import KINDS
-from fairseq_normalign.bridge.forced import decoder_input
-from fairseq_normalign.bridge.reading import read_attention
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.recording import read_attention
 
 
 @pytest.fixture

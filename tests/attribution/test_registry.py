@@ -5,9 +5,9 @@ import pytest
 import torch
 from tiny_models import tiny_batch, tiny_transformer
 
+from fairseq_normalign.aligning.options import AlignmentOptions
+from fairseq_normalign.aligning.reader import soft_alignments
 from fairseq_normalign.attribution import METHODS, ModelMethod, get_method, method_class
-from fairseq_normalign.bridge.forced import soft_alignments
-from fairseq_normalign.bridge.options import AlignmentOptions
 from fairseq_normalign.errors import NormalignError
 
 QUICK = {"smoothgrad": "smoothgrad:n=2", "integrated-gradients": "integrated-gradients:n=2"}

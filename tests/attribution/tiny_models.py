@@ -11,8 +11,8 @@ from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from fairseq_normalign.bridge.forced import Batch, decoder_input
-from fairseq_normalign.bridge.view import forced_view
+from fairseq_normalign.aligning.reader import Batch, decoder_input
+from fairseq_normalign.hosts.fairseq.whole_model import forced_view
 
 WORDS = 9
 

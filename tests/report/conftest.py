@@ -9,7 +9,7 @@ import pytest
 
 from fairseq_normalign.alignment.gold import Gold
 from fairseq_normalign.alignment.pieces import segment
-from fairseq_normalign.alignment.reading import MethodReading
+from fairseq_normalign.alignment.readings import MethodReading
 from fairseq_normalign.report.pairs import ReadPair, Side
 
 

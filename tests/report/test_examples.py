@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.reading import Reading, every_reading
+from fairseq_normalign.alignment.readings import Reading, every_reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.analysis.comparison import Sampling
 from fairseq_normalign.report.examples import best_choice, choose_examples

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Rectangle
 
-from fairseq_normalign.alignment.reading import MethodReading, Reading
+from fairseq_normalign.alignment.readings import MethodReading, Reading
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.report.figures import RIGHT, WRONG, Style, figure_of, save_figure
 from fairseq_normalign.report.fonts import missing_letters, note_on_missing, usable_families, visual_order

@@ -10,7 +10,7 @@ import re
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.reading import Reading
+from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.report.page import write_page
 from fairseq_normalign.report.quantize import unpack

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.merge import merge
-from fairseq_normalign.alignment.reading import Reading, every_reading
+from fairseq_normalign.alignment.readings import Reading, every_reading
 from fairseq_normalign.alignment.score import count_links, score
 from fairseq_normalign.alignment.steps_to_words import SETTINGS, rows_of
 from fairseq_normalign.errors import NormalignError

@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.reading import MethodReading, Reading
+from fairseq_normalign.alignment.readings import MethodReading, Reading
 from fairseq_normalign.report.pairs import ReadPair, Side
 from fairseq_normalign.report.terminal import Look, grid
 

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.bridge.bitext import Bitext
-from fairseq_normalign.bridge.corpus import Direction, Keep, PairAlignment
-from fairseq_normalign.bridge.directions import ModelOptions, TextOptions, make_direction
-from fairseq_normalign.bridge.options import AlignmentOptions
+from fairseq_normalign.aligning.bitext import Bitext
+from fairseq_normalign.aligning.build import ModelOptions, TextOptions, make_direction
+from fairseq_normalign.aligning.directions import Direction, Keep, PairAlignment
+from fairseq_normalign.aligning.options import AlignmentOptions
 
 
 @dataclass(frozen=True)

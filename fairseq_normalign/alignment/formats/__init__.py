@@ -3,7 +3,7 @@
 from .blocks import Block, Lengths
 from .open import FORMATS, AlignmentFile, OptionNames, open_alignment
 from .together import in_step
-from .writing import WRITERS, Writer
+from .writing import WRITERS, Writer, pharaoh
 
 __all__ = [
     "FORMATS",
@@ -15,4 +15,5 @@ __all__ = [
     "Writer",
     "in_step",
     "open_alignment",
+    "pharaoh",
 ]
