@@ -44,6 +44,16 @@ class Reading:
         """The place it is read from, which both settings share."""
         return Place(self.method, self.layer, self.head)
 
+    @property
+    def spec(self) -> str:
+        """How a person types it: ``METHOD:LAYER[.HEAD]:SETTING``, counted from 1.
+
+        >>> Reading("norms", 0, 1, "awi").spec
+        'norms:1.2:awi'
+        """
+        head = "" if self.head is None else f".{self.head + 1}"
+        return f"{self.method}:{self.layer + 1}{head}:{self.setting}"
+
     def label(self, shape: ReadingShape | None = None) -> str:
         """How a person reads it: 'norms, layer 2, AWI'."""
         kind = "steps" if shape is None else shape.kind
