@@ -24,8 +24,8 @@ def register() -> None:
 
 
 def load(checkpoint: str, **options: Any) -> Any:
-    """Load a Transformer checkpoint for aligning and translating (:mod:`fairseq_normalign.aligning.interface`)."""
-    return importlib.import_module(f"{__name__}.aligning.interface").load(checkpoint, **options)
+    """Load a Transformer checkpoint for aligning and translating (:mod:`fairseq_normalign.interface`)."""
+    return importlib.import_module(f"{__name__}.interface").load(checkpoint, **options)
 
 
 class _RegisterAfterHost:

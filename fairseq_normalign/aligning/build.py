@@ -6,6 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from ..alignment.experts import AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError, reason_of
 from ..hosts import load_host
 from ..hosts.options import ModelOptions
@@ -32,13 +33,15 @@ def make_bitext_aligner(
     max_tokens: int = 4000,
     level: str = "word",
     combine: str = "grow-diag",
+    floor: float = AGREEMENT_FLOOR,
+    vote: float = VOTE,
 ) -> BitextAligner:
     """Load the model of one direction and, if there is one, that of the other; ``text`` is of the first."""
     forward = make_direction(model, text, options, max_tokens=max_tokens, level=level)
     backward = None
     if reverse is not None:
         backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level)
-    return BitextAligner(forward, backward, combine)
+    return BitextAligner(forward, backward, combine, floor=floor, vote=vote)
 
 
 def fingerprint(path: str | Path) -> str:

@@ -17,6 +17,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
+from ..alignment.experts import parse_expert
+from ..alignment.readings import Reading
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..files import STDIO, check_writable
@@ -169,7 +171,7 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
         settled = _settle(args, aligner, bitext, files) if files else None
         for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
-                direction.aligner.read_at(*place)
+                direction.aligner.read_with(parse_expert(place))
     return aligner
 
 
@@ -190,7 +192,9 @@ def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, fi
             f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
         )
         choices.append(verdict.reverse_choice)
-    files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
+    files.journal.choice = [
+        Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices
+    ]
     return files.journal.choice
 
 

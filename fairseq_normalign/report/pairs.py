@@ -64,11 +64,10 @@ class ReadPair:
 def soft_of(pair: ReadPair, choice: Reading, level: str = "word") -> np.ndarray | None:
     """The soft alignment [target, source] at a level; None for links alone, or where only words are known."""
     reading = _reading(pair, choice)
-    if reading.links is not None:
-        return None
     if reading.words is not None:
         return reading.words[_layer(reading.words, choice)] if level == "word" else None
-    assert reading.steps is not None
+    if reading.steps is None:
+        return None
     steps = reading.steps[_layer(reading.steps, choice)]
     if choice.head is not None:
         steps = _head(reading, choice)

@@ -24,7 +24,9 @@ from ..aligning.directions import EncodedAligner
 from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
+from ..alignment.experts import Expert
 from ..alignment.pieces import LEVELS
+from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
@@ -222,11 +224,12 @@ class TranslationNormalignTask(TranslationTask):
         if verdict is None:
             logger.warning(
                 "--normalign-layer auto: no references to choose by; reading layer %d, %s",
-                aligner.reading.layer + 1,
-                aligner.options.setting,
+                aligner.expert.readings[0].layer + 1,
+                aligner.expert.readings[0].setting,
             )
             return
-        aligner.read_at(verdict.choice.candidate.layer, verdict.choice.candidate.setting)
+        chosen = verdict.choice.candidate
+        aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.setting),), (1.0,)))
         logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
 
     def _scheme(self, dictionary: Any) -> str:

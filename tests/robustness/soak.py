@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from fairseq_normalign.aligning.interface import AlignmentModel, load
+from fairseq_normalign.interface import AlignmentModel, load
 from fairseq_normalign.attribution import METHODS
 from tests.cli.tiny_pair import TinyPair, make_tiny_pair
 
