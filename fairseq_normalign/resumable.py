@@ -90,10 +90,10 @@ class ResumableFiles:
                 raise UnfinishedRun(f"{_part(self.paths[0])}: {done} of an unfinished run are kept here")
             self.journal = self._resumed(found, job) if found else self._started(job)
         except OSError as error:
-            self._unlock()
+            self._give_up()
             raise NormalignError(f"{self.paths[0]}: {reason_of(error)}") from None
         except BaseException:
-            self._unlock()
+            self._give_up()
             raise
 
     @property
@@ -150,6 +150,13 @@ class ResumableFiles:
         for handle in self._handles:
             handle.close()
         self._handles = []
+
+    def _give_up(self) -> None:
+        """Remove what locking has made, and nothing else."""
+        for handle, path in zip(self._handles, self.paths, strict=False):
+            if not os.fstat(handle.fileno()).st_size:
+                _part(path).unlink(missing_ok=True)
+        self._unlock()
 
     def _unfinished(self) -> Journal | None:
         """The journal of an interrupted run, if it has done anything."""

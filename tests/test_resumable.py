@@ -151,6 +151,7 @@ def test_a_second_run_between_the_steps_of_finishing(tmp_path, monkeypatch, mome
     monkeypatch.setattr(resumable, "put_in_place", put_in_place)
     first.finish()
     assert (tmp_path / "out").read_text() == "whole\n"
+    assert names(tmp_path) == ["out"]
 
 
 def test_a_second_run_that_opened_the_file_before_it_was_renamed(tmp_path, monkeypatch):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
 from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
-from ..errors import NormalignError, one_line
+from ..errors import NormalignError, note
 from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .model_arguments import (
     add_model_arguments,
@@ -136,7 +136,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
                 files.finish()  # before the dump, which is refused when it is there already
     except BaseException:
         if files and files.abandon():
-            print(f"normalign align: what is done is kept in {one_line(files.kept)}; --resume goes on", file=sys.stderr)
+            note(f"normalign align: what is done is kept in {files.kept}; --resume goes on")
         raise
     if files:
         _report(counts)

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..alignment.words import SETTINGS
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import check_writable
 from ..report.pairs import LEVELS, Choice, Pair
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
@@ -103,7 +103,7 @@ def _page(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]
     from ..report.page import write_page
 
     summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
-    print(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB", file=sys.stderr)
+    note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 
 def _figures(args: argparse.Namespace, pairs: list[Pair], choices: list[Choice]) -> None:
@@ -118,7 +118,7 @@ def _figures(args: argparse.Namespace, pairs: list[Pair], choices: list[Choice])
         written = {path.with_name(f"{path.stem}-{pair.id + 1}{path.suffix}"): [pair] for pair in pairs}
     missing = "".join(save_figure(name, chosen, choices, style) for name, chosen in written.items())
     if missing:
-        print(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}", file=sys.stderr)
+        note(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}")
 
 
 def _terminal(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]) -> None:
