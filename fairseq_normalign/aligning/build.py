@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import BinaryIO
 
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError, reason_of
+from ..files import check_regular
 from ..hosts import load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
@@ -45,13 +47,25 @@ def make_bitext_aligner(
 
 
 def fingerprint(path: str | Path) -> str:
-    """Return a short name of a file's content that does not take long: its size and the digest of its two ends."""
+    """Return a short name of a file's content (its size and the start of its SHA-256), or of all files of a folder."""
+    if os.path.isdir(path):
+        return ",".join(f"{file.name}:{fingerprint(file)}" for file in sorted(Path(path).iterdir()) if file.is_file())
     try:
+        check_regular(path)
         with open(path, "rb") as handle:
-            size = os.fstat(handle.fileno()).st_size
-            digest = hashlib.sha256(handle.read(1 << 20))
-            handle.seek(max(0, size - (1 << 20)))
-            digest.update(handle.read())
+            return f"{os.fstat(handle.fileno()).st_size}:{_sha256(handle)[:16]}"
     except OSError as error:
         raise NormalignError(f"{path}: {reason_of(error)}") from None
-    return f"{size}:{digest.hexdigest()[:16]}"
+
+
+def _sha256(handle: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := handle.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def dictionaries(path: str, data: str | None) -> list[str]:
+    """The dictionary files that the checkpoint(s) at ``path`` may be read with, in their order."""
+    folder = Path(data) if data is not None else Path(path.split(":")[0]).parent
+    return sorted(map(str, folder.glob("dict.*.txt")))

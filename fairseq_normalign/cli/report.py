@@ -10,9 +10,8 @@ the baseline; each of both is read at its best layer and setting.
 from __future__ import annotations
 
 import argparse
-import sys
 
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
     options = ReportOptions(args.title, method, baseline, args.each, args.all_sentences)
     examples = write_report(args.output, pairs, found, options)
-    print(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples", file=sys.stderr)
+    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples")
 
 
 def _check(args: argparse.Namespace) -> None:
