@@ -11,6 +11,7 @@ import importlib
 import sys
 from typing import Any
 
+from .requirements import explained_imports
 from .version import __version__
 
 __all__ = ["__version__", "load", "register"]
@@ -20,12 +21,14 @@ HOST = "fairseq"
 
 def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
-    importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
+    with explained_imports():
+        importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
 
 
 def load(checkpoint: str, **options: Any) -> Any:
     """Load a Transformer checkpoint for aligning and translating (:mod:`fairseq_normalign.aligning.interface`)."""
-    return importlib.import_module(f"{__name__}.aligning.interface").load(checkpoint, **options)
+    with explained_imports():
+        return importlib.import_module(f"{__name__}.aligning.interface").load(checkpoint, **options)
 
 
 class _RegisterAfterHost:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from ..errors import NormalignError
+from ..half_precision import place
 from ..hosts.fairseq.loading import LoadedModels, load_models
 from ..text.encoding import LineEncoder
 from ..text.subwords import AlreadyPieces, MosesTokenizer, SentencePiece, Splitter, SubwordNmt
@@ -21,7 +20,6 @@ from .directions import Direction
 from .options import AlignmentOptions
 
 TOKENIZERS = ("moses",)
-PRECISIONS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 
 @dataclass(frozen=True)
@@ -66,13 +64,13 @@ class ModelOptions:
     target_lang: str | None = None
     device: str = "cpu"
     precision: str | None = None
-    """A key of PRECISIONS, or None: as the checkpoint is."""
+    """A key of :data:`..half_precision.PRECISIONS`, or None: as the checkpoint is."""
 
     def load(self) -> LoadedModels:
         """The models, ready to be read."""
         loaded = load_models(self.path, data=self.data, source_lang=self.source_lang, target_lang=self.target_lang)
         for model in loaded.models:
-            model.to(device=self.device, dtype=PRECISIONS[self.precision] if self.precision else None)
+            place(model, self.device, self.precision)
         return loaded
 
 

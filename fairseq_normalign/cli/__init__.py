@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from ..errors import NormalignError, one_line
+from ..requirements import explained_imports
 from ..version import __version__
 
 VERBS = {
@@ -54,7 +55,8 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
 
 def _guarded(name: str, run: Callable[[], int]) -> int:
     try:
-        return run()
+        with explained_imports():
+            return run()
     except NormalignError as error:
         return _mistake(name, error)
     except BrokenPipeError:

@@ -6,9 +6,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ...aligning.build import PRECISIONS, ModelOptions, TextOptions
+from ...aligning.build import ModelOptions, TextOptions
 from ...aligning.observing import MaskedObserver
 from ...errors import NormalignError
+from ...half_precision import place
 from ...text.encoding import LineEncoder
 from ...text.subwords import MosesTokenizer
 from .dictionaries import load_dictionary
@@ -60,7 +61,7 @@ def masked_observer(
         except HOST_ERRORS as error:
             reason = " ".join(str(error).split())[:200]
             raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
-    built.to(device=model.device, dtype=PRECISIONS[model.precision] if model.precision else None)
+    place(built, model.device, model.precision)
     built.eval()
     splitter = text.splitters([dictionary, dictionary])[0]
     tokenizer = MosesTokenizer(model.source_lang or "en") if text.tokenizer == "moses" else None
