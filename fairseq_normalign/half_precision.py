@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-from typing import Any
 
 from .errors import NormalignError
 
@@ -31,15 +30,6 @@ text = torch.randn(4, 33, 64).to(getattr(torch, sys.argv[1]))
 with torch.no_grad():
     model(text, text), torch.bmm(text, text.transpose(1, 2))
 """
-
-
-def place(model: Any, device: str, precision: str | None) -> None:
-    """Move a model (a ``torch.nn.Module``) to a device and, unless ``precision`` is None, into half precision."""
-    import torch
-
-    if precision and torch.device(device).type == "cpu":
-        prepare_cpu(precision)
-    model.to(device=device, dtype=getattr(torch, PRECISIONS[precision]) if precision else None)
 
 
 def prepare_cpu(precision: str, *, started: bool = True) -> None:
