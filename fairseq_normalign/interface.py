@@ -20,6 +20,7 @@ from .alignment.experts import AGREEMENT_FLOOR, Expert
 from .alignment.formats import pharaoh
 from .alignment.readings import Reading
 from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from .attribution import METHODS
 from .errors import NormalignError
 from .hosts.options import PRECISIONS, ModelOptions
 from .hosts.protocol import EncodedPair
@@ -293,3 +294,12 @@ def _readings(read: AlignedPair) -> dict[Reading, np.ndarray]:
     for place in read.steps:
         found += [Reading(place.method, place.layer, place.head, first.setting) for first in read.expert.readings[:1]]
     return {reading: read.read(reading) for reading in dict.fromkeys(found)}
+
+
+def list_methods() -> dict[str, str]:
+    """Return the methods that soft alignments can be read by, each with a line that tells what it reads.
+
+    >>> sorted(list_methods())[:3]
+    ['attention-rollout', 'block', 'erasure']
+    """
+    return {name: method.summary() for name, method in sorted(METHODS.items())}

@@ -293,14 +293,10 @@ def _check_fields(found: Journal) -> None:
     numbers = [found.steps, *found.sizes, *found.counts.values()]
     if not all(isinstance(number, int) and not isinstance(number, bool) and number >= 0 for number in numbers):
         raise ValueError("its numbers are not whole numbers from 0 on")
-    if not all(isinstance(text, str) for text in (found.digest, *found.written)):
-        raise ValueError("its digests are not text")
+    if not all(isinstance(text, str) for text in (found.digest, *found.written, *found.choice)):
+        raise ValueError("its digests and choices are not text")
     if len(found.sizes) != len(found.written) or (not found.steps and any(found.sizes)):
         raise ValueError("its steps, sizes and digests do not fit")
-    for place in found.choice:
-        layer, setting = place
-        if not isinstance(layer, int) or layer < 0 or not isinstance(setting, str):
-            raise ValueError("its choice is no layer and setting")
 
 
 class PlainFiles:

@@ -28,7 +28,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "packed", "version"}
+COMMON = {"errors", "files", "half_precision", "packed", "requirements", "version"}
 
 
 def imported(path: Path) -> set[str]:

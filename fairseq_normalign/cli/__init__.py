@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from ..errors import NormalignError, one_line, reason_of
 from ..files import STDIO, check_distinct
+from ..requirements import explained_imports
 from ..version import __version__
 
 VERBS = {
@@ -82,7 +83,8 @@ def _paths(value: object) -> list[str]:
 
 def _guarded(name: str, run: Callable[[], int]) -> int:
     try:
-        return run()
+        with explained_imports():
+            return run()
     except NormalignError as error:
         return _mistake(name, error)
     except BrokenPipeError:

@@ -109,8 +109,18 @@ def prepare_torch(args: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
+    from ..aligning.processes import own_device
+    from ..half_precision import prepare_cpu
+
     if args.threads is not None:
         torch.set_num_threads(args.threads)
+    precision = _precision(args)
+    if precision and own_device(cpu=args.cpu) == "cpu":
+        prepare_cpu(precision, started=False)
+
+
+def _precision(args: argparse.Namespace) -> str | None:
+    return "fp16" if args.fp16 else "bf16" if args.bf16 else None
 
 
 def positive(text: str) -> int:
@@ -186,7 +196,7 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
         source_lang=languages[1] if reverse else languages[0],
         target_lang=languages[0] if reverse else languages[1],
         device=own_device(cpu=args.cpu),
-        precision="fp16" if args.fp16 else "bf16" if args.bf16 else None,
+        precision=_precision(args),
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
+
+from ..half_precision import prepare_cpu
 
 PRECISIONS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -27,6 +30,12 @@ class ModelOptions:
     def dtype(self) -> torch.dtype | None:
         """The type the parameters are converted to, if any."""
         return PRECISIONS[self.precision] if self.precision else None
+
+    def place(self, module: nn.Module) -> None:
+        """Move a model to the device, in the precision asked for; on a CPU half precision is tried first."""
+        if self.precision and torch.device(self.device).type == "cpu":
+            prepare_cpu(self.precision)
+        module.to(device=self.device, dtype=self.dtype)
 
     def reversed(self, path: str | None = None, data: str | None = None) -> ModelOptions:
         """Return the options of the other direction's model; without a path, of the same model the other way round."""

@@ -212,7 +212,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Fairseq
     """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
     loaded = load_models(model.path, data=model.data, source_lang=model.source_lang, target_lang=model.target_lang)
     for module in loaded.models:
-        module.to(device=model.device, dtype=model.dtype)
+        model.place(module)
     return with_text(loaded, text, tags=tags)
 
 

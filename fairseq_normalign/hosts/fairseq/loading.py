@@ -118,18 +118,21 @@ def _task(
     target_lang: str | None,
     options: dict[str, Any],
 ) -> Any:
+    from fairseq.dataclass.utils import omegaconf_no_object_check
     from fairseq.tasks.translation import TranslationConfig
     from omegaconf import OmegaConf, open_dict
 
     from ...tasks.translation_normalign import TranslationNormalignConfig, TranslationNormalignTask
 
     saved = _arguments(state, path, "task")
-    config = OmegaConf.create(TranslationNormalignConfig().__dict__, flags={"allow_objects": True})
-    with open_dict(config):
-        for name in TranslationConfig.__dataclass_fields__:
-            if saved is not None and saved.get(name) is not None:
-                config[name] = saved.get(name)
-        config.update({"post_process": None, "eval_bleu": False, **options})
+    fields = {"post_process": None, "eval_bleu": False, **options}
+    with omegaconf_no_object_check():
+        config = OmegaConf.create(TranslationNormalignConfig().__dict__)
+        with open_dict(config):
+            for name in TranslationConfig.__dataclass_fields__:
+                if saved is not None and saved.get(name) is not None:
+                    config[name] = saved.get(name)
+            config.update(fields)
     directory = Path(data) if data is not None else path.parent
     source, target = source_lang or config.source_lang, target_lang or config.target_lang
     if not source or not target:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import NormalignError, one_line, reason_of
+from ...requirements import import_fairseq
 
 PACKAGE = __package__.rsplit(".", 2)[0]
 
@@ -28,7 +29,7 @@ def register() -> None:
     from . import checkpoints
 
     with quiet_host():
-        importlib.import_module("fairseq")
+        import_fairseq()
     checkpoints.close_doors()
     mend_replace_unk()
     mend_ensembles()
