@@ -63,10 +63,20 @@ class Sentence:
 class Vocabulary:
     """A fairseq dictionary with its way of marking pieces."""
 
-    def __init__(self, dictionary: Any, scheme: str, *, tags: str = TAGS, ignored: Iterable[int] = ()) -> None:
-        """``ignored``: indices that are never printed, beside the end and the start of a sentence."""
+    def __init__(
+        self,
+        dictionary: Any,
+        scheme: str,
+        *,
+        tags: str = TAGS,
+        ignored: Iterable[int] = (),
+        start: int | None = None,
+    ) -> None:
+        """``ignored``: indices that are never printed, beside the end and the start of a sentence; ``start``: what the
+        decoder is given first, by default the end of sentence."""
         self.dictionary = dictionary
         self.scheme = scheme
+        self.start = dictionary.eos() if start is None else start
         self._tags = re.compile(tags)
         self._ignored = frozenset(ignored) | {dictionary.eos(), dictionary.bos(), dictionary.pad()}
 

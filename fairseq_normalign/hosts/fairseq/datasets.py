@@ -58,3 +58,36 @@ def post_process_original_text(dataset: Any, symbol: str | None) -> None:
 
             get_original_text.is_post_processed = True  # type: ignore[attr-defined]
             side.get_original_text = get_original_text  # type: ignore[union-attr]
+
+
+def sentence_numbers(dataset: Any, indices: Any) -> np.ndarray:
+    """The numbers of the sentences at ``indices``: a dataset of several directions counts batches, not sentences.
+
+    Nothing for several directions at once, as in training.
+    """
+    if not hasattr(dataset, "longest_dataset"):
+        return np.asarray(indices)
+    return np.asarray([] if dataset.eval_key is None else dataset._ordered_indices[dataset.eval_key], dtype=np.int64)
+
+
+def size_of(dataset: Any, number: int) -> str:
+    """How many pieces the sentence has, on each of its sides."""
+    if hasattr(dataset, "longest_dataset"):
+        dataset = dataset.datasets[dataset.eval_key]
+    size = dataset.size(number)
+    return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
+
+
+def first_pairs(dataset: Any, most: int) -> list[tuple[list[int], list[int]]]:
+    """The first pairs of a dataset as the model gets them, the target without its last symbol; none without targets."""
+    if hasattr(dataset, "longest_dataset"):
+        dataset = dataset.datasets[dataset.eval_key] if dataset.eval_key is not None else None
+    if dataset is None or not len(dataset):
+        return []
+    found = []
+    for number in range(min(most, len(dataset))):
+        sample = dataset.collater([dataset[number]])
+        if sample.get("target") is None:
+            return []
+        found.append((sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()))
+    return found

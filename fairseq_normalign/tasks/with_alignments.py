@@ -1,0 +1,239 @@
+"""Alignments for any translation task of fairseq: options, the generator around the task's own one, dumps.
+
+``add_alignments("translation_multi_simple_epoch")`` registers ``translation_multi_simple_epoch_normalign``, which takes
+the flags of that task and ``--normalign-*``, and whose hypotheses are those of that task.
+"""
+
+import atexit
+import copy
+import logging
+import sys
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, Optional
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
+from omegaconf import II
+
+from ..aligning.aligner import Aligner
+from ..aligning.choose_layer import judge_by_dataset
+from ..aligning.options import DEFAULT_SETTING, LEVELS, AlignmentOptions, layer_argument
+from ..alignment.decide import NULL_POLICIES
+from ..alignment.dump import DumpWriter
+from ..alignment.words import SETTINGS
+from ..analysis.layer_choice import sentence_of
+from ..errors import NormalignError
+from ..hosts.fairseq.generator import AligningGenerator
+from ..hosts.fairseq.saved_task import SUFFIX
+from ..hosts.fairseq.task import host_of
+from ..text.tags import TAGS
+from ..text.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
+
+logger = logging.getLogger(__name__)
+
+# fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
+# ruff: noqa: UP045
+
+
+@dataclass
+class AlignmentFields(FairseqDataclass):
+    """The options of the alignments."""
+
+    normalign_method: str = field(
+        default="norms", metadata={"help": "how alignments are read: norms, weights, or another registered method"}
+    )
+    normalign_layer: Optional[str] = field(
+        default=None,
+        metadata={"help": "decoder layer to read, from 1, or 'auto'; default: the bottom third (2 of 6, 1 of 3)"},
+    )
+    normalign_head: Optional[int] = field(
+        default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
+    )
+    normalign_setting: ChoiceEnum((DEFAULT_SETTING, *SETTINGS)) = field(  # type: ignore[valid-type]
+        default=DEFAULT_SETTING,
+        metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
+    )
+    normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
+        default=None,
+        metadata={"help": "level of the A- lines; default: that of the printed sentence, words with --post-process"},
+    )
+    normalign_null: ChoiceEnum(NULL_POLICIES) = field(  # type: ignore[valid-type]
+        default="best",
+        metadata={"help": "when the end of sentence or a tag wins: the best real word, or leave the word unaligned"},
+    )
+    normalign_tags: str = field(
+        default=TAGS, metadata={"help": "pattern of language tags in front of a sentence, which are not words"}
+    )
+    normalign_check: bool = field(
+        default=False, metadata={"help": "verify on every batch that what is read adds up to what the layers return"}
+    )
+    normalign_dump: Optional[str] = field(
+        default=None, metadata={"help": "write the soft alignments of all layers to this new directory"}
+    )
+    normalign_dump_heads: bool = field(default=False, metadata={"help": "with the dump: every head as well"})
+    post_process: Optional[str] = II("common_eval.post_process")
+
+
+class AlignmentTask:
+    """Stands in front of a task of :mod:`..hosts.fairseq.task`: its hypotheses get alignments."""
+
+    settings: Any
+    datasets: dict[str, Any]
+    source_dictionary: Any
+    target_dictionary: Any
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._layer = layer_argument(self.settings.normalign_layer)
+        self._interactive = False
+        self.alignment_options()
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """The flags of the task and ours."""
+        super().add_args(parser)  # type: ignore[misc]
+        gen_parser_from_dataclass(parser, AlignmentFields())  # what is there already stays
+
+    def alignment_options(self) -> AlignmentOptions:
+        """The options as given; ``--normalign-layer auto`` is settled only when there is something to choose by."""
+        return AlignmentOptions(
+            method=self.settings.normalign_method,
+            layer=None if self._layer == "auto" else self._layer,  # type: ignore[arg-type]
+            head=self.settings.normalign_head,
+            setting=str(self.settings.normalign_setting),
+            null=str(self.settings.normalign_null),
+            tags=self.settings.normalign_tags,
+            check=self.settings.normalign_check,
+        )
+
+    def build_dataset_for_inference(self, *args: Any, **options: Any) -> Any:
+        """Only fairseq-interactive calls this."""
+        self._interactive = True
+        return super().build_dataset_for_inference(*args, **options)  # type: ignore[misc]
+
+    def build_generator(self, models: Any, args: Any, *others: Any, **options: Any) -> Any:
+        """The task's own generator, and around it the alignments if anything asks for them."""
+        form = getattr(args, "print_alignment", None)
+        replaces = getattr(args, "replace_unk", None) is not None
+        plain = copy.copy(args)
+        plain.print_alignment = None
+        generator = super().build_generator(models, plain, *others, **options)  # type: ignore[misc]
+        if not form and not replaces and self.settings.normalign_dump is None:
+            return generator
+        self._hide_tags(generator)
+        printed = self._printed_level()
+        return AligningGenerator(
+            generator,
+            self.build_aligner(models, generator),
+            form="soft" if str(form) == "soft" else "hard",
+            level=str(self.settings.normalign_level or printed),
+            printed_level=printed,
+            nbest=max(1, getattr(args, "nbest", None) or 1),
+            indexed_rows=self._interactive or "fairseq_cli.interactive" in sys.modules,
+            dump=self._open_dump(),
+        )
+
+    def _hide_tags(self, generator: Any) -> None:
+        """fairseq prints the target's tag when it scores references; links count the words of what is printed."""
+        hidden = getattr(generator, "symbols_to_strip_from_output", None)
+        if hidden is not None and not getattr(self.settings, "keep_inference_langtok", False):
+            generator.symbols_to_strip_from_output = {*hidden, *self.frame().target}  # type: ignore[attr-defined]
+
+    def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
+        """Vocabularies and options for these models."""
+        options = self.alignment_options()
+        frame = self.frame()  # type: ignore[attr-defined]
+        hidden = getattr(generator, "symbols_to_strip_from_output", ())
+        source, target = (
+            Vocabulary(dictionary, self._scheme(dictionary), tags=options.tags, ignored=ignored, start=start)
+            for dictionary, ignored, start in (
+                (self.source_dictionary, frame.source, None),
+                (self.target_dictionary, {*hidden, *frame.target}, frame.target_start[0]),
+            )
+        )
+        aligner = Aligner(models, source, target, options)
+        if self._layer == "auto":
+            self._choose_layer(aligner)
+        return aligner
+
+    def _choose_layer(self, aligner: Aligner) -> None:
+        """By the references of the loaded split, if there are any."""
+        given = str(self.settings.normalign_setting)
+        settings = SETTINGS if given == DEFAULT_SETTING else (given,)
+        verdicts = (judge_by_dataset(aligner, dataset, settings=settings) for dataset in self.datasets.values())
+        verdict = next((verdict for verdict in verdicts if verdict is not None), None)
+        if verdict is None:
+            logger.warning(
+                "--normalign-layer auto: no references to choose by; reading layer %d, %s",
+                aligner.layer + 1,
+                aligner.options.setting,
+            )
+            return
+        aligner.read_at(verdict.choice.candidate.layer, verdict.choice.candidate.setting)
+        logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
+
+    def _scheme(self, dictionary: Any) -> str:
+        """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""
+        if self._printed_level() == "word":
+            return scheme_of_post_process(self.settings.post_process)
+        return scheme_of_dictionary(dictionary)
+
+    def _printed_level(self) -> str:
+        """The level of the sentences that fairseq prints."""
+        symbol = self.settings.post_process
+        if self.settings.normalign_level == "piece" and symbol not in POST_PROCESS_SCHEMES:
+            return "piece"
+        return "piece" if scheme_of_post_process(symbol) == "words" else "word"
+
+    def _open_dump(self) -> DumpWriter | None:
+        if self.settings.normalign_dump is None:
+            return None
+        dump = DumpWriter(
+            self.settings.normalign_dump,
+            method=self.settings.normalign_method,
+            heads=self.settings.normalign_dump_heads,
+        )
+        atexit.register(_settle, dump)
+        return dump
+
+
+def _settle(dump: DumpWriter) -> None:
+    """At exit: a run that ended in an error leaves no dump."""
+    if hasattr(sys, "last_value"):
+        dump.abandon()
+    else:
+        dump.close()
+
+
+def add_alignments(name: str) -> type:
+    """Register the task ``name`` with alignments, as ``{name}_normalign``; harmless when it is there already.
+
+    For a task of a user's own that extends one of fairseq's translation tasks, in the ``__init__.py`` of its user-dir:
+
+        import fairseq_normalign
+        from .my_task import MyTask                # @register_task("my_task")
+
+        fairseq_normalign.add_alignments("my_task")     # --task my_task_normalign --print-alignment hard
+    """
+    ours = f"{name}{SUFFIX}"
+    if ours in TASK_REGISTRY:
+        return TASK_REGISTRY[ours]
+    if name not in TASK_REGISTRY:
+        raise NormalignError(f"fairseq knows no task '{name}'; register it first")
+    stock = TASK_REGISTRY[name]
+    host = host_of(stock)
+    if host is None:
+        raise NormalignError(f"the task '{name}' does not extend a translation task of fairseq")
+    made = type(f"{stock.__name__}Normalign", (AlignmentTask, host, stock), {"__doc__": f"``{name}`` with alignments."})
+    config = TASK_DATACLASS_REGISTRY.get(name)
+    return register_task(ours, dataclass=_with_fields(config))(made)
+
+
+def _with_fields(config: type | None) -> type | None:
+    """The configuration of a task with the fields of the alignments; None for the older tasks, which have none."""
+    if config is None:
+        return None
+    made = make_dataclass(f"{config.__name__}Normalign", [], bases=(config, AlignmentFields))
+    made.__module__ = __name__
+    return made
