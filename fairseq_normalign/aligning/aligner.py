@@ -99,13 +99,13 @@ class Aligner:
         head = None if self.options.head is None or by_head else self.options.head - 1
         dictionary = self.target.dictionary
         if self.options.check:
-            check_parts(self.models, batch, start=self.target.start, pad=dictionary.pad())
+            check_parts(self.models, batch, start=dictionary.eos(), pad=dictionary.pad())
         return soft_alignments(
             self.models,
             batch,
             self.options.method,
             layers,
-            start=self.target.start,
+            start=dictionary.eos(),
             pad=dictionary.pad(),
             head=head,
             by_head=by_head,

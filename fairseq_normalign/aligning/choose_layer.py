@@ -10,7 +10,6 @@ from ..analysis.decisions import PairDecisions
 from ..analysis.layer_choice import Verdict, judge_layers
 from ..attribution import method_class
 from ..errors import NormalignError
-from ..hosts.fairseq.datasets import first_pairs
 from ..text.encoding import EncodedLine
 from .aligner import Aligner
 from .bitext import Pair
@@ -52,17 +51,19 @@ def check_layerwise(methods: Sequence[str]) -> None:
 
 def judge_by_dataset(aligner: Aligner, dataset: Any, *, settings: Sequence[str] = SETTINGS) -> Verdict | None:
     """Weigh every layer by the first pairs of a fairseq dataset; None when it has no targets, or nothing to align."""
-    found = first_pairs(dataset, SAMPLE)
-    if not found:
+    if getattr(dataset, "tgt", None) is None:
         return None
     check_layerwise([aligner.options.method])
     encoded = EncodedAligner(aligner, max_tokens=4000)
-    pairs = [encoded.checked(_encoded(aligner, *pair)) for pair in found]
+    pairs = [encoded.checked(_encoded(aligner, dataset, number)) for number in range(min(SAMPLE, len(dataset)))]
     decisions = _there(decide_everything(encoded, pairs, Readers(encoded, [aligner.options.method], heads=False)))
     return judge_layers(decisions, methods=[aligner.options.method], settings=settings) if decisions else None
 
 
-def _encoded(aligner: Aligner, source: list[int], target: list[int]) -> Encoded:
+def _encoded(aligner: Aligner, dataset: Any, number: int) -> Encoded:
+    source, target = (side[number].tolist() for side in (dataset.src, dataset.tgt))
+    if target and target[-1] == aligner.target.dictionary.eos():
+        target = target[:-1]
     return (
         EncodedLine(source, aligner.source.sentence(source)),
         EncodedLine(target, aligner.target.sentence(target)),

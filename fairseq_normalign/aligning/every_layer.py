@@ -40,8 +40,8 @@ class Readers:
         """Told the name of each method before it reads a batch: some take minutes."""
         self.methods = {name: get_method(name) for name in methods}
         self._attention = {name: method for name, method in self.methods.items() if isinstance(method, LayerMethod)}
-        target = direction.aligner.target
-        self._start, self._pad = target.start, target.dictionary.pad()
+        dictionary = direction.aligner.target.dictionary
+        self._start, self._pad = dictionary.eos(), dictionary.pad()
 
     def warm_up(self, direction: EncodedAligner, encoded: Sequence[Encoded | str]) -> None:
         """Read one pair and forget the time it took: whatever comes first pays for what is made only once."""

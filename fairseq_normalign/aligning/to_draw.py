@@ -68,7 +68,8 @@ def read_pairs(
 
 def _readings(direction: Direction, batch: Batch, method: str, heads: bool) -> list[MethodReading]:
     aligner = direction.aligner
-    ends = {"start": aligner.target.start, "pad": aligner.target.dictionary.pad()}
+    dictionary = aligner.target.dictionary
+    ends = {"start": dictionary.eos(), "pad": dictionary.pad()}
     how = get_method(method)
     settings = tuple(setting for setting in SETTINGS if setting in how.settings)
     layers = soft_alignments(aligner.models, batch, method, None, **ends)

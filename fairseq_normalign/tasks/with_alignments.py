@@ -25,8 +25,7 @@ from ..alignment.words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
 from ..hosts.fairseq.generator import AligningGenerator
-from ..hosts.fairseq.saved_task import SUFFIX
-from ..hosts.fairseq.task import host_of
+from ..hosts.fairseq.task import SUFFIX, host_of
 from ..text.tags import TAGS
 from ..text.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 
@@ -152,6 +151,7 @@ class AlignmentTask:
                 (self.target_dictionary, {*hidden, *frame.target}, frame.target_start[0]),
             )
         )
+        models = [self.one_direction(model) for model in models]  # type: ignore[attr-defined]
         aligner = Aligner(models, source, target, options)
         if self._layer == "auto":
             self._choose_layer(aligner)

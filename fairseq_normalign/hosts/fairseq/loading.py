@@ -160,4 +160,4 @@ def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
         reason = " ".join(str(error).split())[:200]
         raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None
     model.eval()
-    return model
+    return task.one_direction(model)

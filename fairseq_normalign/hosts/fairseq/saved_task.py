@@ -13,10 +13,7 @@ from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
 
 from ...errors import NormalignError
-from .task import HostTask, MultilingualHost, MultiSimpleEpochHost, host_class, host_of
-
-SUFFIX = "_normalign"
-"""Our tasks are named after those they extend."""
+from .task import SUFFIX, HostTask, MultilingualHost, MultiSimpleEpochHost, host_class, host_of
 
 FILES = ("fixed_dictionary", "source_dict", "target_dict", "lang_dict")
 """Options that name files of the place where the model was trained."""
@@ -71,8 +68,14 @@ class _Nothing:
 def _settings(saved: Any, stock: type) -> Any:
     """The saved options of the task, completed with today's defaults: a configuration, or for older tasks a Namespace."""
     values = saved if isinstance(saved, Mapping) else vars(saved) if isinstance(saved, Namespace) else dict(saved or {})
-    dataclass = next((TASK_DATACLASS_REGISTRY[name] for name, cls in TASK_REGISTRY.items()
-                      if cls is stock and name in TASK_DATACLASS_REGISTRY), None)
+    dataclass = next(
+        (
+            TASK_DATACLASS_REGISTRY[name]
+            for name, cls in TASK_REGISTRY.items()
+            if cls is stock and name in TASK_DATACLASS_REGISTRY
+        ),
+        None,
+    )
     if dataclass is None:
         settings = Namespace(**values)
         _set_legacy_defaults(settings, stock)
@@ -147,7 +150,9 @@ def _one_of_many(
 
 def _languages_of(settings: Any, pairs: list[str]) -> list[str]:
     if getattr(settings, "lang_dict", None):
-        return [line.strip() for line in Path(settings.lang_dict).read_text(encoding="utf-8").split("\n") if line.strip()]
+        return [
+            line.strip() for line in Path(settings.lang_dict).read_text(encoding="utf-8").split("\n") if line.strip()
+        ]
     listed = getattr(settings, "langs", None)
     listed = listed.split(",") if isinstance(listed, str) else list(listed or [])
     return listed or sorted({language for pair in pairs for language in pair.split("-")})

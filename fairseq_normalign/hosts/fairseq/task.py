@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from fairseq.data.data_utils import infer_language_pair
+from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
 from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
@@ -25,6 +26,10 @@ from ...errors import NormalignError
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
 from .recording import decoder_layers, make_readable
+
+
+SUFFIX = "_normalign"
+"""Our tasks are named after those they extend."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +110,36 @@ class HostTask:
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
-        if from_checkpoint:  # its parameters are in the checkpoint: the files it was initialized from are not needed
+        if from_checkpoint:
+            self.check_saved(cfg)
             cfg = without_embedding_files(cfg)
         model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
-        parts = model.models if isinstance(getattr(model, "models", None), nn.ModuleDict) else {"": model}
-        for part in parts.values():
+        for part in _parts(model).values():
             decoder_layers(part)
         make_readable(model)
         model.register_load_state_dict_pre_hook(self._check_embeddings)
         return model
+
+    def check_saved(self, saved: Any) -> None:
+        """Refuse a model of another task, whose sentences had other symbols around them; ``saved`` may not say it."""
+        name = getattr(saved, "task", None)
+        stock = TASK_REGISTRY.get(name) if isinstance(name, str) else None
+        trained = host_of(stock) if stock is not None else None
+        if trained is not None and not isinstance(self, trained):
+            raise ValueError(
+                f"it was trained with the task '{name}', which puts other symbols around a sentence; "
+                f"use --task {name.removesuffix(SUFFIX)}{SUFFIX}"
+            )
+        for option in TAG_OPTIONS if trained is not None and trained is not HostTask else ():
+            given, was = (getattr(place, option, None) or None for place in (self.settings, saved))
+            if hasattr(saved, option) and given != was:
+                flag = f"--{option.replace('_', '-')}"
+                raise ValueError(f"it was trained with {flag} {was or 'off'}, which is {given or 'off'} here")
+
+    def one_direction(self, model: Any) -> Any:
+        """The encoder and decoder of this direction, where a model has several."""
+        parts = _parts(model)
+        return parts["-".join(self.languages)] if "" not in parts else model
 
     def _check_embeddings(self, model: nn.Module, parameters: dict[str, Any], *ignored: Any) -> None:
         """Before parameters are loaded: dictionaries that do not fit say which of the two, and by how much."""
@@ -161,6 +187,16 @@ class HostTask:
         return kept
 
 
+def _parts(model: Any) -> Any:
+    """The models of all directions by their names, or the one that serves all."""
+    found = getattr(model, "models", None)
+    return found if isinstance(found, nn.ModuleDict) else {"": model}
+
+
+TAG_OPTIONS = ("encoder_langtok", "decoder_langtok", "lang_tok_style", "lang_tok_replacing_bos_eos", "prepend_bos")
+"""How a model was trained it has to be run."""
+
+
 class MultiSimpleEpochHost(HostTask):
     """Stands in front of ``translation_multi_simple_epoch``: M2M-100, NLLB, mBART-50, WMT21."""
 
@@ -168,6 +204,7 @@ class MultiSimpleEpochHost(HostTask):
 
     @property
     def is_multilingual(self) -> bool:
+        """It does."""
         return True
 
     @classmethod
@@ -176,7 +213,9 @@ class MultiSimpleEpochHost(HostTask):
         check_both_languages(cfg)
         if cfg.lang_pairs is None and cfg.source_lang is not None:
             if not cfg.langs and not cfg.lang_dict:
-                raise NormalignError("the languages of the model are not known; give --lang-dict, --langs or --lang-pairs")
+                raise NormalignError(
+                    "the languages of the model are not known; give --lang-dict, --langs or --lang-pairs"
+                )
             cfg.lang_pairs = [f"{cfg.source_lang}-{cfg.target_lang}"]
 
     def frame(self) -> Frame:
@@ -195,6 +234,7 @@ class MultilingualHost(HostTask):
 
     @property
     def is_multilingual(self) -> bool:
+        """It does."""
         return True
 
     @classmethod
@@ -208,6 +248,11 @@ class MultilingualHost(HostTask):
         source_tag = self.get_encoder_langtok(source, target)  # type: ignore[attr-defined]
         target_tag = self.get_decoder_langtok(target)  # type: ignore[attr-defined]
         return framed(self, source_tag, target_tag, replacing=True)
+
+    def inference_step(self, generator: Any, models: Any, sample: Any, *args: Any, **options: Any) -> Any:
+        """As in fairseq, where references could not be scored: the models of all directions at once cannot run."""
+        models = [self.one_direction(model) for model in models]
+        return super().inference_step(generator, models, sample, *args, **options)  # type: ignore[misc]
 
 
 class PretrainedBartHost(HostTask):
@@ -232,7 +277,9 @@ class PretrainedBartHost(HostTask):
 def check_both_languages(cfg: Any) -> None:
     """One language without the other is a mistake that fairseq ends in a riddle about."""
     if (cfg.source_lang is None) != (cfg.target_lang is None):
-        raise NormalignError("source and target language are needed, or, to train on all pairs, neither; give -s and -t")
+        raise NormalignError(
+            "source and target language are needed, or, to train on all pairs, neither; give -s and -t"
+        )
 
 
 def framed(task: Any, source_tag: int | None, target_tag: int | None, *, replacing: bool) -> Frame:

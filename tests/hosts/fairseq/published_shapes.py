@@ -68,7 +68,18 @@ def binarize(folder: Path, languages: tuple[str, str], *, spm: bool = True) -> P
     dictionary = folder / "dict.txt"
     dictionary.write_text("".join(f"{piece} 1\n" for piece in pieces), encoding="utf-8")
     out = folder / "bin"
-    options = ["-s", languages[0], "-t", languages[1], "--destdir", out, "--srcdict", dictionary, "--tgtdict", dictionary]
+    options = [
+        "-s",
+        languages[0],
+        "-t",
+        languages[1],
+        "--destdir",
+        out,
+        "--srcdict",
+        dictionary,
+        "--tgtdict",
+        dictionary,
+    ]
     prefixes = [word for split in ("train", "valid", "test") for word in (f"--{split}pref", folder / split)]
     preprocess(*options, *prefixes)
     return out
