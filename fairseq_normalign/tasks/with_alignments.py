@@ -8,6 +8,7 @@ import atexit
 import copy
 import logging
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
 from typing import Any, Optional
 
@@ -17,17 +18,26 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
 from omegaconf import II
 
 from ..aligning.aligner import Aligner
-from ..aligning.choose_layer import judge_by_dataset
+from ..aligning.choose_layer import SAMPLE, judge_by_pairs
+from ..aligning.directions import EncodedAligner
 from ..aligning.options import DEFAULT_SETTING, LEVELS, AlignmentOptions, layer_argument
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
 from ..alignment.words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
+from ..hosts.fairseq.datasets import first_pairs
 from ..hosts.fairseq.generator import AligningGenerator
-from ..hosts.fairseq.task import SUFFIX, host_of
+from ..hosts.fairseq.host import FairseqModel, TaskBatches
+from ..hosts.fairseq.task import SUFFIX, Frame, host_of
 from ..text.tags import TAGS
-from ..text.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
+from ..text.vocabulary import (
+    POST_PROCESS_SCHEMES,
+    Vocabulary,
+    check_words_known,
+    scheme_of_dictionary,
+    scheme_of_post_process,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -79,6 +89,8 @@ class AlignmentTask:
 
     settings: Any
     datasets: dict[str, Any]
+    frame: Callable[[], Frame]
+    one_direction: Callable[[Any], Any]
     source_dictionary: Any
     target_dictionary: Any
 
@@ -121,10 +133,14 @@ class AlignmentTask:
         if not form and not replaces and self.settings.normalign_dump is None:
             return generator
         self._hide_tags(generator)
+        self._check_level()
         printed = self._printed_level()
         return AligningGenerator(
             generator,
             self.build_aligner(models, generator),
+            [self.one_direction(model) for model in models],
+            self.vocabularies(generator),
+            self.frame(),
             form="soft" if str(form) == "soft" else "hard",
             level=str(self.settings.normalign_level or printed),
             printed_level=printed,
@@ -137,36 +153,42 @@ class AlignmentTask:
         """fairseq prints the target's tag when it scores references; links count the words of what is printed."""
         hidden = getattr(generator, "symbols_to_strip_from_output", None)
         if hidden is not None and not getattr(self.settings, "keep_inference_langtok", False):
-            generator.symbols_to_strip_from_output = {*hidden, *self.frame().target}  # type: ignore[attr-defined]
+            generator.symbols_to_strip_from_output = {*hidden, *self.frame().target}
+
+    def vocabularies(self, generator: Any = None) -> tuple[Vocabulary, Vocabulary]:
+        """Return what makes the indices of the source and of the target into words."""
+        tags = self.alignment_options().tags
+        frame = self.frame()
+        hidden = getattr(generator, "symbols_to_strip_from_output", ())
+        source = Vocabulary(self.source_dictionary, self._scheme(self.source_dictionary), tags=tags, ignored=frame.source)
+        ignored = {*hidden, *frame.target}
+        return source, Vocabulary(
+            self.target_dictionary, self._scheme(self.target_dictionary), tags=tags, ignored=ignored
+        )
 
     def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
-        """Vocabularies and options for these models."""
-        options = self.alignment_options()
-        frame = self.frame()  # type: ignore[attr-defined]
-        hidden = getattr(generator, "symbols_to_strip_from_output", ())
-        source, target = (
-            Vocabulary(dictionary, self._scheme(dictionary), tags=options.tags, ignored=ignored, start=start)
-            for dictionary, ignored, start in (
-                (self.source_dictionary, frame.source, None),
-                (self.target_dictionary, {*hidden, *frame.target}, frame.target_start[0]),
-            )
-        )
-        models = [self.one_direction(model) for model in models]  # type: ignore[attr-defined]
-        aligner = Aligner(models, source, target, options)
+        """Return what aligns batches of these models, its layer chosen."""
+        read = [FairseqModel(self.one_direction(model)) for model in models]
+        aligner = Aligner(read, self.alignment_options())
         if self._layer == "auto":
-            self._choose_layer(aligner)
+            self._choose_layer(aligner, self.vocabularies(generator))
         return aligner
 
-    def _choose_layer(self, aligner: Aligner) -> None:
+    def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
         """By the references of the loaded split, if there are any."""
         given = str(self.settings.normalign_setting)
         settings = SETTINGS if given == DEFAULT_SETTING else (given,)
-        verdicts = (judge_by_dataset(aligner, dataset, settings=settings) for dataset in self.datasets.values())
+        direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
+        verdicts = (
+            judge_by_pairs(direction, pairs, settings=settings)
+            for dataset in self.datasets.values()
+            if (pairs := first_pairs(dataset, vocabularies, SAMPLE))
+        )
         verdict = next((verdict for verdict in verdicts if verdict is not None), None)
         if verdict is None:
             logger.warning(
                 "--normalign-layer auto: no references to choose by; reading layer %d, %s",
-                aligner.layer + 1,
+                aligner.reading.layer + 1,
                 aligner.options.setting,
             )
             return
@@ -178,6 +200,12 @@ class AlignmentTask:
         if self._printed_level() == "word":
             return scheme_of_post_process(self.settings.post_process)
         return scheme_of_dictionary(dictionary)
+
+    def _check_level(self) -> None:
+        """Pieces must never pass for words."""
+        if self.settings.normalign_level == "word":
+            for dictionary in (self.source_dictionary, self.target_dictionary):
+                check_words_known(self._scheme(dictionary))
 
     def _printed_level(self) -> str:
         """The level of the sentences that fairseq prints."""

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import NormalignError
+from ...text.encoding import EncodedLine
+from ...text.vocabulary import Vocabulary
+from ..protocol import EncodedPair
 
 
 @contextlib.contextmanager
@@ -78,16 +81,16 @@ def size_of(dataset: Any, number: int) -> str:
     return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
 
 
-def first_pairs(dataset: Any, most: int) -> list[tuple[list[int], list[int]]]:
-    """The first pairs of a dataset as the model gets them, the target without its last symbol; none without targets."""
-    if hasattr(dataset, "longest_dataset"):
-        dataset = dataset.datasets[dataset.eval_key] if dataset.eval_key is not None else None
-    if dataset is None or not len(dataset):
-        return []
-    found = []
-    for number in range(min(most, len(dataset))):
+def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[EncodedPair]:
+    """Return the first ``count`` pairs of a dataset as the model gets them; none when it has no targets."""
+    if hasattr(dataset, "longest_dataset"):  # of several directions
+        dataset = dataset.datasets.get(dataset.eval_key, ())
+    source, target = vocabularies
+    pairs = []
+    for number in range(min(count, len(dataset))):
         sample = dataset.collater([dataset[number]])
         if sample.get("target") is None:
             return []
-        found.append((sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()))
-    return found
+        pieces, words = sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()
+        pairs.append((EncodedLine(pieces, source.sentence(pieces)), EncodedLine(words, target.sentence(words))))
+    return pairs

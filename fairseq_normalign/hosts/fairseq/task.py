@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,15 @@ class Frame:
     """What the decoder is given before the first piece; the first of them is the start symbol."""
     target_end: tuple[int, ...]
     """What the decoder has to say after the last piece."""
+
+    def pieces(self, target: Sequence[int]) -> list[int]:
+        """The pieces of a hypothesis: without the tags in front, as far as they are there, and without its end."""
+        found = list(target)
+        for symbol in self.target_start[1:]:
+            found = found[1:] if found[:1] == [symbol] else found
+        for symbol in reversed(self.target_end):
+            found = found[:-1] if found[-1:] == [symbol] else found
+        return found
 
     @property
     def source(self) -> frozenset[int]:
