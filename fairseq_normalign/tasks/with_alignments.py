@@ -160,7 +160,9 @@ class AlignmentTask:
         tags = self.alignment_options().tags
         frame = self.frame()
         hidden = getattr(generator, "symbols_to_strip_from_output", ())
-        source = Vocabulary(self.source_dictionary, self._scheme(self.source_dictionary), tags=tags, ignored=frame.source)
+        source = Vocabulary(
+            self.source_dictionary, self._scheme(self.source_dictionary), tags=tags, ignored=frame.source
+        )
         ignored = {*hidden, *frame.target}
         return source, Vocabulary(
             self.target_dictionary, self._scheme(self.target_dictionary), tags=tags, ignored=ignored

@@ -13,16 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import torch
+from fairseq.tasks import register_task
+from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
+
 from fairseq_normalign.hosts.fairseq.register import register
 
 register()
 
 TINY = [
     *("--encoder-layers", "1", "--decoder-layers", "2", "--encoder-embed-dim", "16", "--decoder-embed-dim", "16"),
-    *("--encoder-ffn-embed-dim", "16", "--decoder-ffn-embed-dim", "16", "--share-decoder-input-output-embed"),
+    *("--encoder-ffn-embed-dim", "16", "--decoder-ffn-embed-dim", "16", "--dropout", "0", "--attention-dropout", "0"),
     *("--encoder-attention-heads", "2", "--decoder-attention-heads", "2"),
-    *("--optimizer", "adam", "--lr", "0.01", "--max-tokens", "400", "--num-workers", "0", "--seed", "1"),
-    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--max-update", "12"),
+    *("--optimizer", "adam", "--lr", "0.02", "--max-tokens", "600", "--num-workers", "0", "--seed", "1"),
+    *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1", "--max-update", "40"),
     *("--no-progress-bar", "--log-interval", "100", "--cpu", "--disable-validation", "--no-epoch-checkpoints"),
 ]
 
@@ -40,6 +44,106 @@ class Shape:
     post_process: str = "sentencepiece"
     options: dict[str, str] = field(default_factory=dict)
     """What the Python interface is given beside path, data and languages."""
+
+
+def make_shape(name: str, folder: Path) -> Shape:
+    """Train the shape ``name`` in ``folder``."""
+    return SHAPES[name](folder)
+
+
+def m2m(folder: Path, languages: tuple[str, str] = ("de", "en"), flags: Sequence[str] = ()) -> Shape:
+    """M2M-100: tags in front of both sides, one dictionary for all languages."""
+    data = binarize(folder, languages)
+    pairs = [f"{languages[0]}-{languages[1]}", f"{languages[1]}-{languages[0]}"]
+    flags = ["--lang-pairs", ",".join(pairs), "--encoder-langtok", "src", "--decoder-langtok", *flags]
+    task = "translation_multi_simple_epoch"
+    fixed = ["--fixed-dictionary", str(folder / "dict.txt")]
+    checkpoint = train(data, folder / "out", "--task", task, "--arch", "transformer", *TEMPERATURE, *fixed, *flags)
+    return Shape(data, checkpoint, task, *languages, [*flags, *fixed])
+
+
+TEMPERATURE = ["--sampling-method", "temperature", "--sampling-temperature", "1.5", "--share-all-embeddings"]
+
+
+def nllb(folder: Path) -> Shape:
+    """NLLB: languages with their scripts, listed in an order of their own."""
+    return m2m(folder, ("deu_Latn", "eng_Latn"), ["--langs", "eng_Latn,fra_Latn,deu_Latn"])
+
+
+def replacing(folder: Path) -> Shape:
+    """Tags instead of the source's end and of the start symbol."""
+    return m2m(folder, flags=["--lang-tok-replacing-bos-eos"])
+
+
+def mbart50(folder: Path) -> Shape:
+    """mBART-50: tags as mBART writes them, languages from a file."""
+    (folder / "ML50_langs.txt").write_text("ar_AR\nde_DE\nen_XX\n", encoding="utf-8")
+    data = binarize(folder, ("de_DE", "en_XX"))
+    flags = ["--encoder-langtok", "src", "--decoder-langtok", "--lang-tok-style", "mbart"]
+    flags += ["--lang-dict", str(folder / "ML50_langs.txt"), "--lang-pairs", "de_DE-en_XX,en_XX-de_DE"]
+    task = "translation_multi_simple_epoch"
+    checkpoint = train(data, folder / "out", "--task", task, "--arch", "mbart_base", *TEMPERATURE, *flags)
+    return Shape(data, checkpoint, task, "de_DE", "en_XX", flags)
+
+
+def mbart_cc25(folder: Path) -> Shape:
+    """mBART finetuned for one direction: the source ends in its tag, the decoder starts and ends with the target's."""
+    data = binarize(folder, ("de_DE", "en_XX"))
+    flags = ["--langs", "ar_AR,de_DE,en_XX"]
+    task = "translation_from_pretrained_bart"
+    way = ["-s", "de_DE", "-t", "en_XX", "--task", REPAIRED]
+    checkpoint = train(data, folder / "out", *way, "--arch", "mbart_base", "--share-all-embeddings", *flags)
+    rename_task(checkpoint, task)
+    return Shape(data, checkpoint, task, "de_DE", "en_XX", flags)
+
+
+REPAIRED = "repaired_pretrained_bart"
+"""``translation_from_pretrained_bart`` with the one line that fairseq lost; the stock task ends in an AttributeError."""
+
+
+@register_task(REPAIRED)
+class RepairedPretrainedBart(TranslationFromPretrainedBARTTask):
+    """The oracle for mBART."""
+
+    def __init__(self, args, *others) -> None:
+        self.args = args
+        super().__init__(args, *others)
+
+
+def rename_task(checkpoint: Path, name: str) -> None:
+    """Let the checkpoint say that it was trained with another task."""
+    state = torch.load(checkpoint, weights_only=False)
+    for group in ("task", "model"):
+        state["cfg"][group].task = name
+        state["cfg"][group]._name = name if group == "task" else state["cfg"][group]._name
+    torch.save(state, checkpoint)
+
+
+def multilingual(folder: Path) -> Shape:
+    """multilingual_translation: the target's tag at the end of the source and as the start symbol."""
+    data = binarize(folder, ("de", "en"))
+    flags = ["--lang-pairs", "de-en,en-de", "--encoder-langtok", "tgt", "--decoder-langtok"]
+    task = "multilingual_translation"
+    arch = ["--arch", "multilingual_transformer", "--share-encoders", "--share-decoders"]
+    return Shape(data, train(data, folder / "out", "--task", task, *arch, *flags), task, "de", "en", flags)
+
+
+def bilingual(folder: Path) -> Shape:
+    """translation, with the pieces of subword-nmt."""
+    data = binarize(folder, ("de", "en"), spm=False)
+    checkpoint = train(data, folder / "out", "--task", "translation", "--arch", "transformer", "-s", "de", "-t", "en")
+    return Shape(data, checkpoint, "translation", "de", "en", post_process="subword_nmt")
+
+
+SHAPES = {
+    "bilingual": bilingual,
+    "M2M-100": m2m,
+    "NLLB": nllb,
+    "mBART-50": mbart50,
+    "mBART-cc25": mbart_cc25,
+    "multilingual_translation": multilingual,
+    "tags instead of end and start": replacing,
+}
 
 
 def write_corpus(folder: Path, languages: tuple[str, str], *, spm: bool) -> None:
