@@ -28,7 +28,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "version"}
+COMMON = {"errors", "files", "packed", "version"}
 
 
 def imported(path: Path) -> set[str]:

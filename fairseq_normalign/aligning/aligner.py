@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..alignment.batched import BatchOfWords, to_words_of_batch
 from ..alignment.decide import Link, argmax_links
+from ..alignment.merge_batch import BatchOfWords, to_words_of_batch
 from ..alignment.readings import EACH, Place, Reading
-from ..alignment.words import to_words
+from ..alignment.steps_to_words import to_words
 from ..hosts.protocol import Batch, HostModel
 from ..text.vocabulary import Sentence
 from .options import AlignmentOptions

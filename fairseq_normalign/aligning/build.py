@@ -6,7 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
-from ..errors import NormalignError
+from ..errors import NormalignError, reason_of
 from ..hosts import load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
@@ -54,5 +54,5 @@ def fingerprint(path: str | Path) -> str:
             handle.seek(max(0, size - (1 << 20)))
             digest.update(handle.read())
     except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
     return f"{size}:{digest.hexdigest()[:16]}"

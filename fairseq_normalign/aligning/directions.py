@@ -8,10 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from ..alignment.batched import BatchOfWords
 from ..alignment.decide import Link
-from ..alignment.symmetrize import SOFT_METHODS, agreement, symmetrize, symmetrize_soft
-from ..alignment.words import normalized
+from ..alignment.merge_batch import BatchOfWords
+from ..alignment.steps_to_words import normalized
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, EncodedPair, HostModel, LoadedModel
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
@@ -160,7 +160,7 @@ class BitextAligner:
         ahead, back = self.encode(pairs)
         if self.backward is None or back is None:
             return self.forward.align(ahead, keep=keep, first=first, done=done)
-        is_soft = self.combine in SOFT_METHODS
+        is_soft = self.combine in SOFT_SYMMETRIZATIONS
         needed = Keep(soft=is_soft)
         found = self.forward.align(ahead, keep=needed, first=first, done=done)
         turned = self.backward.align(back, keep=needed, first=first)

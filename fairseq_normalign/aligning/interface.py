@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.formats import pharaoh
 from ..errors import NormalignError
 from ..hosts import load_host
 from ..hosts.options import ModelOptions
@@ -39,7 +40,7 @@ class Alignment:
 
     def pharaoh(self) -> str:
         """Return the links as ``s-t`` pairs."""
-        return " ".join(f"{source}-{target}" for source, target in self.links)
+        return pharaoh(self.links)
 
 
 def load(

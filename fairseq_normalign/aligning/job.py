@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.dump import DumpWriter
+from ..alignment.formats import pharaoh
 from ..errors import NormalignError
 from ..resumable import PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
@@ -33,7 +34,7 @@ class Outputs:
 
     def texts(self, results: Sequence[PairAlignment]) -> list[str]:
         """One text a file."""
-        lines = [[" ".join(f"{source}-{target}" for source, target in result.links) for result in results]]
+        lines = [[pharaoh(result.links) for result in results]]
         if self.scores:
             lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
         if self.soft:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.readings import Reading
-from ..alignment.words import SETTINGS
+from ..alignment.steps_to_words import SETTINGS
 from ..attribution import get_method, method_class
 from ..errors import NormalignError
 from ..text.tags import TAGS
 
-LEVELS = ("word", "piece")
 DEFAULT_SETTING = "default"
 """The setting that suits the method: the one its class names."""
 

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
-from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..files import STDIO, check_writable
 from .model_arguments import (
@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reverse_arguments(parser)
     parser.add_argument(
         "--symmetrize",
-        choices=(*METHODS, *SOFT_METHODS),
+        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
         metavar="WAY",
-        help=f"how two directions are combined: {', '.join(METHODS)}; with '{AGREED}' in front the soft alignments are "
-        f"multiplied first ({SYMMETRIZATION})",
+        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+        f"alignments are multiplied first ({SYMMETRIZATION})",
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
@@ -176,7 +176,7 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
 def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
     """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
     from ..aligning.choose_layer import SAMPLE, judge_by_text
-    from ..alignment.words import SETTINGS
+    from ..alignment.steps_to_words import SETTINGS
     from ..analysis.layer_choice import sentence_of
 
     if files.journal.choice:

@@ -20,10 +20,11 @@ from omegaconf import II
 from ..aligning.aligner import Aligner
 from ..aligning.choose_layer import SAMPLE, judge_by_pairs
 from ..aligning.directions import EncodedAligner
-from ..aligning.options import DEFAULT_SETTING, LEVELS, AlignmentOptions, layer_argument
+from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
-from ..alignment.words import SETTINGS
+from ..alignment.pieces import LEVELS
+from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...errors import NormalignError
+from ...errors import NormalignError, reason_of
 
 SHARES = frozenset(("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"))
 """Numbers that the modules of a model keep, and compare only when they run."""
@@ -167,7 +167,7 @@ def _open(file: Any) -> Iterator[Any]:
     try:
         handle: io.BufferedReader = open(file, "rb")
     except OSError as error:
-        raise NormalignError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{file}: {reason_of(error)}") from None
     with handle:
         yield handle
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...alignment.dump import DumpWriter
-from ...alignment.words import normalized
+from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
 from ...text.vocabulary import Sentence, Vocabulary
 from ..protocol import Batch

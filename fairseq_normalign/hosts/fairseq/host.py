@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...analysis.observed import Inventory
-from ...analysis.singular import Projections
+from ...analysis.attention_batch import Inventory
+from ...analysis.singular_values import Projections
 from ...text.encoding import EncodedLine, LineEncoder
 from ...text.options import TextOptions
 from ...text.subwords import MosesTokenizer

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...analysis.singular import Projections
+from ...analysis.singular_values import Projections
 from ...attribution.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ...errors import NormalignError
 

@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ...errors import NormalignError, one_line
+from ...errors import NormalignError, one_line, reason_of
 
 PACKAGE = __package__.rsplit(".", 2)[0]
 
@@ -51,7 +51,7 @@ def mend_replace_unk() -> None:
         try:
             return original("" if replace_unk == "@@ " else replace_unk)
         except OSError as error:
-            raise NormalignError(f"{replace_unk}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{replace_unk}: {reason_of(error)}") from None
         except IndexError:
             raise NormalignError(f"{replace_unk}: a line is not a source word and its translation") from None
 
@@ -129,7 +129,7 @@ def ending(error: BaseException) -> tuple[int, str] | None:
     if isinstance(error, UnicodeDecodeError):
         return 2, f"error: byte 0x{error.object[error.start]:02x} is not {error.encoding} text"
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return 2, f"error: {error.filename or 'output'}: {(error.strerror or str(error)).lower()}"
+        return 2, f"error: {error.filename or 'output'}: {reason_of(error)}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""A fairseq Transformer as methods for whole models see it: :class:`fairseq_normalign.attribution.views.ModelView`."""
+"""A fairseq Transformer as a :class:`fairseq_normalign.attribution.model_protocol.ModelView`."""
 
 from __future__ import annotations
 

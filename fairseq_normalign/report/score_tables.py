@@ -6,8 +6,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .score import COUNTS, METRICS, Score
-from .significance import Comparison
+from ..alignment.score import COUNTS, METRICS, Score
+from ..alignment.significance import SignificanceTest
 
 STYLES = ("table", "tsv", "json", "latex")
 
@@ -23,7 +23,7 @@ class Result:
     score: Score
     signature: str
     intervals: dict[str, tuple[float, float]] | None = None
-    comparison: Comparison | None = None
+    comparison: SignificanceTest | None = None
 
 
 def render(results: Sequence[Result], style: str = "table", *, digits: int = 1) -> str:
