@@ -13,7 +13,7 @@ from typing import Any
 
 from .version import __version__
 
-__all__ = ["__version__", "load", "register"]
+__all__ = ["__version__", "add_alignments", "load", "register"]
 
 HOST = "fairseq"
 
@@ -21,6 +21,12 @@ HOST = "fairseq"
 def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
     importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
+
+
+def add_alignments(task: str) -> type:
+    """Register fairseq's task ``task``, or one of your own, with alignments, as ``{task}_normalign``."""
+    register()
+    return importlib.import_module(f"{__name__}.tasks.with_alignments").add_alignments(task)
 
 
 def load(checkpoint: str, **options: Any) -> Any:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
+from ...errors import NormalignError
 from ...text.encoding import EncodedLine, LineEncoder
 from ...text.options import TextOptions
 from ...text.subwords import MosesTokenizer
@@ -36,8 +37,12 @@ from .whole_model import ForcedView, forced_view
 class FairseqModel:
     """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
 
-    def __init__(self, module: nn.Module) -> None:
-        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error."""
+    def __init__(self, module: nn.Module, *, tags: int = 0) -> None:
+        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error.
+
+        ``tags``: how many target positions are taken by language tags.
+        """
+        self._tags = tags
         self.module: Any = module
         self._layers = len(decoder_layers(module))
         self._turns = threading.RLock()  # hooks stand on the module: two threads would see each other's tensors
@@ -65,7 +70,7 @@ class FairseqModel:
     def max_positions(self) -> tuple[int, int]:
         """How many source and target positions it has."""
         source, target = self.module.max_positions()
-        return source, target
+        return source, target - self._tags
 
     @property
     def precision(self) -> torch.dtype:
@@ -219,10 +224,25 @@ def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> T
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
-    loaded = load_models(model.path, data=model.data, source_lang=model.source_lang, target_lang=model.target_lang)
+    languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
+    loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
     for module in loaded.models:
         module.to(device=model.device, dtype=model.dtype)
     return with_text(loaded, text, tags=tags)
+
+
+def load_reversed(model: ModelOptions, text: TextOptions, forward: FairseqModels, *, tags: str = TAGS) -> FairseqModels:
+    """The other direction of a multilingual model, which is loaded again only where its directions share nothing."""
+    task = forward.task
+    if not task.is_multilingual:
+        raise NormalignError(
+            f"{model.path}: translates {'-'.join(task.languages)} only; the other direction needs a model of its own"
+        )
+    if not task.serves_every_direction:
+        return load(model, text, tags=tags)
+    shared = with_text(LoadedModels([one.module for one in forward.models], task.reversed()), text, tags=tags)
+    shared.models = list(forward.models)
+    return shared
 
 
 def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
@@ -246,4 +266,5 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
         )
     )
     words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
-    return FairseqModels([FairseqModel(module) for module in loaded.models], loaded.task, source, target, words)
+    models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
+    return FairseqModels(models, loaded.task, source, target, words)

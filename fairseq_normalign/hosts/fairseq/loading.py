@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import io
 import logging
 import warnings
@@ -67,10 +68,7 @@ def load_models(
     register()
     from .saved_task import rebuild_task
 
-    paths = [Path(part) for part in str(path).split(":")]
-    for part in paths:
-        if not part.is_file():
-            raise NormalignError(f"{part}: no such checkpoint")
+    paths = [find_checkpoint(Path(part)) for part in str(path).split(":")]
     with quiet():
         states = [_state(part) for part in paths]
         directory = Path(data) if data is not None else paths[0].parent
@@ -79,6 +77,21 @@ def load_models(
             task = rebuild_task(saved, paths[0], directory, (source_lang, target_lang), options or {})
         models = [_model(state, part, task) for state, part in zip(states, paths, strict=True)]
     return LoadedModels(models, task)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint at ``path``, or the one file of it that sharded training wrote (``-shard0.pt``)."""
+    if path.is_file():
+        return path
+    parts = sorted(path.parent.glob(f"{glob.escape(path.stem)}-shard*.pt")) if path.suffix == ".pt" else []
+    parts += sorted(path.parent.glob(f"{glob.escape(path.stem)}_part*.pt")) if path.suffix == ".pt" else []
+    if len(parts) == 1:
+        return parts[0]
+    if parts:
+        raise NormalignError(
+            f"{path}: is in {len(parts)} parts ({parts[0].name} and so on); join them into one file first"
+        )
+    raise NormalignError(f"{path}: no such checkpoint")
 
 
 def _state(path: Path) -> dict[str, Any]:

@@ -66,7 +66,7 @@ class _Nothing:
 
 
 def _settings(saved: Any, stock: type) -> Any:
-    """The saved options of the task, completed with today's defaults: a configuration, or for older tasks a Namespace."""
+    """The saved options of the task, completed with today's defaults: a configuration, or a Namespace for older tasks."""
     values = saved if isinstance(saved, Mapping) else vars(saved) if isinstance(saved, Namespace) else dict(saved or {})
     dataclass = next(
         (
@@ -109,7 +109,8 @@ def _find_files(settings: Any, path: Path, directory: Path) -> None:
             continue
         if not (directory / Path(value).name).is_file():
             raise NormalignError(
-                f"{path}: was trained with the {option.replace('_', ' ')} {Path(value).name}, which is not in {directory}"
+                f"{path}: was trained with the {option.replace('_', ' ')} {Path(value).name}; "
+                f"there is no such file in {directory}"
             )
         setattr(settings, option, str(directory / Path(value).name))
 

@@ -1,7 +1,7 @@
-"""The translation tasks of fairseq, made safe: every sentence kept, clear errors, and the symbols they put around a text.
+"""The translation tasks of fairseq, made safe: every sentence kept, clear errors, known symbols around a sentence.
 
-A mixin stands in front of a task of fairseq's (or of a user's own, if it extends one of them): the hypotheses and scores
-stay those of that task. :func:`host_class` makes the class; the alignments are added on top of it, elsewhere.
+A mixin stands in front of a task of fairseq's (or of a user's own, if it extends one of them): the hypotheses and
+scores stay those of that task. :func:`host_class` makes the class; the alignments are added on top of it, elsewhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ...errors import NormalignError
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
 from .recording import decoder_layers, make_readable
-
 
 SUFFIX = "_normalign"
 """Our tasks are named after those they extend."""
@@ -88,6 +87,11 @@ class HostTask:
         """Whether the same model may translate in other directions, too."""
         return False
 
+    @property
+    def serves_every_direction(self) -> bool:
+        """Whether one encoder and decoder do so, told apart by tags alone."""
+        return False
+
     def frame(self) -> Frame:
         """What is put around the sentences of this direction."""
         return Frame((), (self.source_dictionary.eos(),), *[(self.target_dictionary.eos(),)] * 2)
@@ -132,8 +136,8 @@ class HostTask:
 
     def check_saved(self, saved: Any) -> None:
         """Refuse a model of another task, whose sentences had other symbols around them; ``saved`` may not say it."""
-        name = getattr(saved, "task", None)
-        stock = TASK_REGISTRY.get(name) if isinstance(name, str) else None
+        name = str(getattr(saved, "task", None) or "")
+        stock = TASK_REGISTRY.get(name)
         trained = host_of(stock) if stock is not None else None
         if trained is not None and not isinstance(self, trained):
             raise ValueError(
@@ -216,6 +220,17 @@ class MultiSimpleEpochHost(HostTask):
     def is_multilingual(self) -> bool:
         """It does."""
         return True
+
+    @property
+    def serves_every_direction(self) -> bool:
+        """It does."""
+        return True
+
+    def reversed(self) -> Any:
+        """The same task for the other direction."""
+        settings = copy.copy(self.args)
+        settings.source_lang, settings.target_lang = self.languages[::-1]
+        return type(self).setup_task(settings)
 
     @classmethod
     def prepare_settings(cls, cfg: Any) -> None:

@@ -98,7 +98,7 @@ def mbart_cc25(folder: Path) -> Shape:
 
 
 REPAIRED = "repaired_pretrained_bart"
-"""``translation_from_pretrained_bart`` with the one line that fairseq lost; the stock task ends in an AttributeError."""
+"""``translation_from_pretrained_bart`` with the line that fairseq lost; the stock task ends in an AttributeError."""
 
 
 @register_task(REPAIRED)
