@@ -21,8 +21,8 @@ Alignment files, gold and scores::
 is a ``NormalignError``. What is not listed in ``__all__`` may change without notice.
 
 Importing this package is cheap: neither torch nor a host is loaded by it. It registers itself with fairseq at once when
-fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq skips a
-user-dir whose package it finds already imported.
+fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq skips
+a user-dir whose package it finds already imported.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ __all__ = [
     "NormalignError",
     "Score",
     "__version__",
+    "add_alignments",
     "list_methods",
     "load",
     "read_gold",
@@ -98,6 +99,13 @@ def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
     with explained_imports():
         importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
+
+
+def add_alignments(task: str) -> type:
+    """Register fairseq's task ``task``, or one of your own, with alignments, as ``{task}_normalign``."""
+    register()
+    found: type = importlib.import_module(f"{__name__}.tasks.with_alignments").add_alignments(task)
+    return found
 
 
 class _RegisterAfterHost:

@@ -85,6 +85,10 @@ def load(
     reverse_data: str | Path | None = None,
     source_lang: str | None = None,
     target_lang: str | None = None,
+    fixed_dictionary: str | Path | None = None,
+    lang_dict: str | Path | None = None,
+    lang_pairs: str | None = None,
+    user_dir: Names = None,
     bpe_codes: Names = None,
     sentencepiece_model: Names = None,
     tokenizer: str | None = None,
@@ -110,6 +114,9 @@ def load(
         reverse: The model of the other direction; ``path`` itself for a multilingual model.
         data, reverse_data: Directories of fairseq's dictionaries; by default those of the checkpoints.
         source_lang, target_lang: The languages, where the model does not tell them or has several.
+        fixed_dictionary, lang_dict, lang_pairs: What replaces what a multilingual checkpoint of fairseq says of its
+            dictionary and languages, as fairseq's flags do.
+        user_dir: Folders with the code of an architecture or task of somebody's own.
         bpe_codes, sentencepiece_model: What splits words into pieces: a file, or those of source and target. Without
             them a fairseq model takes text that is in pieces already.
         tokenizer: ``"moses"`` for raw text; otherwise words are separated by spaces.
@@ -130,6 +137,10 @@ def load(
     A wrong argument is a :class:`fairseq_normalign.NormalignError`. The model may be used from several threads: calls
     take turns.
     """
+    if user_dir is not None:
+        from .hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(_both(user_dir))
     chooses = AUTO in (layer, readings)
     if isinstance(layer, str) and layer != AUTO:
         raise NormalignError(f"layer is a number from 1 on or 'auto', not '{layer}'")
@@ -149,7 +160,16 @@ def load(
         null=null,
     )
     text = TextOptions(_both(bpe_codes), _both(sentencepiece_model), tokenizer, lowercase)
-    model = ModelOptions(str(path), _name(data), source_lang, target_lang, device, precision)
+    replaced = {"fixed_dictionary": fixed_dictionary, "lang_dict": lang_dict, "lang_pairs": lang_pairs}
+    model = ModelOptions(
+        str(path),
+        _name(data),
+        source_lang,
+        target_lang,
+        device,
+        precision,
+        task_options={name: str(value) for name, value in replaced.items() if value is not None},
+    )
     other = None if reverse is None else model.reversed(str(reverse), _name(reverse_data))
     aligner = make_bitext_aligner(
         model,

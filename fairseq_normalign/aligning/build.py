@@ -13,16 +13,26 @@ from ..files import check_regular
 from ..hosts import load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
+from ..text.vocabulary import check_words_known
 from .aligner import Aligner
 from .directions import BitextAligner, Direction
 from .options import AlignmentOptions
 
 
 def make_direction(
-    model: ModelOptions, text: TextOptions, options: AlignmentOptions, *, max_tokens: int = 4000, level: str = "word"
+    model: ModelOptions,
+    text: TextOptions,
+    options: AlignmentOptions,
+    *,
+    max_tokens: int = 4000,
+    level: str = "word",
+    forward: Direction | None = None,
 ) -> Direction:
-    """Load a model and make it align lines of text."""
-    host = load_host(model, text, tags=options.tags)
+    """Load a model and make it align lines of text; ``forward``: the same model, loaded for the other direction."""
+    host = load_host(model, text, tags=options.tags, forward=forward.host if forward is not None else None)
+    if level == "word":
+        for side in (host.source, host.target):
+            check_words_known(side.scheme)
     return Direction(Aligner(host.models, options), host, max_tokens=max_tokens, level=level)
 
 
@@ -42,7 +52,8 @@ def make_bitext_aligner(
     forward = make_direction(model, text, options, max_tokens=max_tokens, level=level)
     backward = None
     if reverse is not None:
-        backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level)
+        same = forward if reverse.path == model.path else None
+        backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level, forward=same)
     return BitextAligner(forward, backward, combine, floor=floor, vote=vote)
 
 

@@ -42,11 +42,19 @@ INPUTS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; a user's mistake is one line on stderr and exit code 2."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _verb_first(list(sys.argv[1:] if argv is None else argv))
     verb = arguments[0] if arguments else None
     if verb not in VERBS:
         return _top_level(arguments)
     return _guarded(f"normalign {verb}", lambda: _run(verb, arguments[1:]))
+
+
+def _verb_first(arguments: list[str]) -> list[str]:
+    """``--user-dir DIR`` may stand before the verb, too."""
+    front = 0
+    while arguments[front : front + 1] == ["--user-dir"]:
+        front += 2
+    return [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -25,6 +26,9 @@ class ModelOptions:
     device: str = "cpu"
     precision: str | None = None
     """A key of :data:`PRECISIONS`, or None: as the checkpoint is."""
+    task_options: Mapping[str, str] = field(default_factory=dict)
+    """Replace what a checkpoint of fairseq says of its task, under fairseq's names: ``fixed_dictionary`` and
+    ``lang_dict`` (files), ``lang_pairs``."""
 
     @property
     def dtype(self) -> torch.dtype | None:
