@@ -12,16 +12,20 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 MAY_IMPORT = {
     "alignment": set(),
+    "text": {"alignment"},
+    "projection": {"alignment", "text"},
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
-    "bridge": {"alignment", "attribution", "analysis", "models", "tasks"},
+    "bridge": {"alignment", "attribution", "analysis", "text", "models", "tasks"},
     "models": {"alignment", "attribution", "analysis", "bridge"},
     "tasks": {"alignment", "attribution", "analysis", "bridge"},
-    "cli": {"alignment", "attribution", "analysis", "report", "bridge", "models", "tasks"},
+    "cli": {"alignment", "attribution", "analysis", "report", "bridge", "text", "projection", "models", "tasks"},
 }
 FORBIDDEN = {
     "alignment": {"torch", "fairseq", "matplotlib"},
+    "text": {"torch", "fairseq", "transformers", "matplotlib"},
+    "projection": {"torch", "fairseq", "transformers", "matplotlib"},
     "attribution": {"fairseq", "matplotlib"},
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
