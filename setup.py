@@ -14,6 +14,7 @@ EXTRAS = {
     "aligners": ["eflomal>=2.0"],
     "sentencepiece": ["sentencepiece>=0.1.99"],
     "view": ["matplotlib>=3.7"],
+    "words": ["regex>=2023.0", "sacremoses>=0.1"],  # --words unicode, moses
     "bert": ["transformers>=4.40"],
 }
 EXTRAS["dev"] = [
