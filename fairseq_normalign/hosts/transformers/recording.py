@@ -12,10 +12,8 @@ from torch import Tensor, nn
 
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import NormalignError
+from ..protocol import Take
 from .structure import Structure, Sublayer
-
-Take = Callable[[int, Any], None]
-"""Called with a 0-based layer and its record, an :class:`Attention` or an :class:`AttentionBlock`."""
 
 
 class Enough(Exception):
@@ -61,44 +59,39 @@ def run_decoder(structure: Structure, encoder_input: Mapping[str, Tensor], state
     )
 
 
-def picked(inputs: Mapping[str, Tensor], rows: Tensor) -> dict[str, Tensor]:
+def picked(inputs: Mapping[str, Tensor], rows: Sequence[int] | Tensor) -> dict[str, Tensor]:
     """The rows of every tensor of ``inputs``."""
-    return {name: tensor[rows] for name, tensor in inputs.items()}
+    return {name: tensor[torch.as_tensor(rows, device=tensor.device)] for name, tensor in inputs.items()}
 
 
-def read_cross_attention(
+def run_recorded(
     structure: Structure,
-    encoder_input: Mapping[str, Tensor],
-    tokens: Tensor,
+    run: Callable[[], Any],
     layers: Sequence[int],
     take: Take,
     *,
-    states: Tensor | None = None,
+    kind: str = "cross",
     blocks: bool = False,
     outputs: bool = False,
 ) -> None:
-    """Run the decoder over ``tokens`` [N, T] and hand the attention over the encoder of each layer to ``take``.
+    """Run the model and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
 
-    encoder_input: ``input_ids`` and ``attention_mask`` [N, S]; states [N, S, C]: what the encoder made of them, if known.
-    The decoder stops after the highest of the layers (0-based). A record lives only as long as ``take`` keeps it.
-    ``blocks`` asks for :class:`AttentionBlock`, ``outputs`` for the output of the attention in each record.
+    The run is stopped after the highest of them. A record is an :class:`Attention` or, with ``blocks``, an
+    :class:`AttentionBlock`; it lives only as long as ``take`` keeps it. ``outputs`` keeps what the attention returned.
     """
-    last, seen = max(layers), set()
+    waiting, last = set(layers), max(layers)
 
-    def take_and_stop(index: int, record: Any) -> None:
-        seen.add(index)
+    def hand_on(index: int, record: Any) -> None:
         take(index, record)
+        waiting.discard(index)
         if index == last:
             raise Enough
 
-    with reading(structure.model):
-        if states is None:
-            states = run_encoder(structure, encoder_input)
-        with recorded(structure.cross, "cross", layers, take_and_stop, blocks, outputs), contextlib.suppress(Enough):
-            run_decoder(structure, encoder_input, states, tokens)
-    if seen != set(layers):
-        missing = ", ".join(str(layer + 1) for layer in sorted(set(layers) - seen))
-        raise NormalignError(f"{type(structure.model).__name__} did not run its decoder layers {missing}")
+    with recorded(structure.attention(kind), kind, layers, hand_on, blocks, outputs), contextlib.suppress(Enough):
+        run()
+    if waiting:
+        numbers = ", ".join(str(index + 1) for index in sorted(waiting))
+        raise NormalignError(f"{type(structure.model).__name__} did not run its layers {numbers}, which were asked for")
 
 
 @contextlib.contextmanager

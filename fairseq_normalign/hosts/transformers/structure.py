@@ -1,8 +1,8 @@
-"""Where the attention of a model of ``transformers`` is: found by the shape of its modules, not by the name of its class.
+"""Where the attention of a model of ``transformers`` is: found by the shape of its modules, not by its class.
 
 Two shapes are known. BART and its kin (Marian, M2M100, NLLB, mBART, Pegasus, FSMT): ``decoder.layers[i].encoder_attn``
-with ``q_proj``, ``v_proj`` and ``out_proj``. T5 and its kin (mT5, UMT5, MADLAD): ``decoder.block[i].layer[1].EncDecAttention``
-with ``q``, ``v`` and ``o``.
+with ``q_proj``, ``v_proj`` and ``out_proj``. T5 and its kin (mT5, UMT5, MADLAD): ``EncDecAttention`` in
+``decoder.block[i].layer[1]``, with ``q``, ``v`` and ``o``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ...attribution.records import KINDS
 from ...errors import NormalignError
 
 PROJECTIONS = (("q_proj", "v_proj", "out_proj"), ("q", "v", "o"))
@@ -71,12 +72,15 @@ class Structure:
         self.cross = [sublayer for sublayer in found if sublayer is not None]
         """The attention over the encoder of each decoder layer."""
 
-    def self_attention(self, side: str) -> list[Sublayer]:
-        """The self-attention of each layer of the 'encoder' or the 'decoder'."""
-        layers = _layers(self.encoder if side == "encoder" else self.decoder)
-        found = [_sublayer(layer, side) for layer in layers]
+    def attention(self, kind: str) -> list[Sublayer]:
+        """The attention of ``kind`` (encoder, decoder, cross) of each layer."""
+        if kind == "cross":
+            return self.cross
+        if kind not in KINDS:
+            raise NormalignError(f"unknown kind of attention '{kind}'; choose one of {', '.join(KINDS)}")
+        found = [_sublayer(layer, kind) for layer in self.layers(kind)]
         if not found or None in found:
-            raise NormalignError(f"{type(self.model).__name__}: its {side} has no self-attention that can be read")
+            raise NormalignError(f"{type(self.model).__name__}: its {kind} has no self-attention that can be read")
         return [sublayer for sublayer in found if sublayer is not None]
 
     def layers(self, side: str) -> list[Any]:

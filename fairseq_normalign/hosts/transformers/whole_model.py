@@ -1,4 +1,4 @@
-"""A model of ``transformers`` as methods for whole models see it: :class:`fairseq_normalign.attribution.views.ModelView`."""
+"""A model of ``transformers`` as methods for whole models see it: see :mod:`fairseq_normalign.attribution.views`."""
 
 from __future__ import annotations
 
@@ -19,40 +19,28 @@ from ...attribution.records import (
     Transformer,
     widened,
 )
+from ..protocol import Batch
 from .recording import Enough, norm_record, picked, reading, recorded, run_decoder, run_encoder
 from .structure import Structure, Sublayer
 
 
 @contextlib.contextmanager
-def forced_view(
-    structure: Structure, encoder_input: Mapping[str, Tensor], tokens: Tensor, lengths: Sequence[int], end: int
-) -> Iterator[ForcedView]:
-    """The model, ready to be asked about N forced targets.
-
-    encoder_input: ``input_ids`` and ``attention_mask`` [N, S]; tokens [N, T + 1]: what the decoder takes, padded on the
-    right; lengths: how many of them each target has; end: the piece that its last step has to put out.
-    """
+def forced_view(structure: Structure, batch: Batch) -> Iterator[ForcedView]:
+    """Return the model, ready to be asked about the targets of the batch."""
     with reading(structure.model):
-        yield ForcedView(structure, encoder_input, tokens, lengths, end)
+        yield ForcedView(structure, batch)
 
 
 class ForcedView:
-    """N sentence pairs and the model that is forced to say their targets."""
+    """One model with the targets of a batch forced: N sentence pairs."""
 
-    def __init__(
-        self,
-        structure: Structure,
-        encoder_input: Mapping[str, Tensor],
-        tokens: Tensor,
-        lengths: Sequence[int],
-        end: int,
-    ) -> None:
+    def __init__(self, structure: Structure, batch: Batch) -> None:
+        device = batch.source_padding.device
         self._structure = structure
-        self._input = dict(encoder_input)
-        self._tokens = tokens
-        self.steps = torch.tensor(list(lengths))
-        self._outputs = tokens.roll(-1, dims=1)
-        self._outputs[torch.arange(len(lengths)), self.steps.to(tokens.device) - 1] = end
+        self._input = picked(batch.encoder_input, batch.rows)
+        self._tokens = batch.decoder_input().to(device)
+        self._outputs = batch.decoder_output().to(device)
+        self.steps = batch.steps + batch.first_step
 
     @property
     def _embedding(self) -> Any:
@@ -109,7 +97,7 @@ class ForcedView:
     def record(self) -> Transformer:
         """The tensors of every layer. The feed-forwards are None where they cannot be followed (T5, experts)."""
         structure = self._structure
-        of = {"encoder": structure.self_attention("encoder"), "decoder": structure.self_attention("decoder")}
+        of = {side: structure.attention(side) for side in ("encoder", "decoder")}
         with torch.no_grad(), contextlib.ExitStack() as stack:
             blocks = {kind: stack.enter_context(_all_blocks(parts, kind)) for kind, parts in of.items()}
             cross = stack.enter_context(_all_blocks(structure.cross, "cross"))

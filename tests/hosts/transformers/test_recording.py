@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
@@ -9,29 +11,22 @@ from fairseq_normalign.attribution import get_method
 from fairseq_normalign.attribution.block import decomposition_error as block_error
 from fairseq_normalign.attribution.norms import decomposition_error
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.transformers.recording import read_cross_attention
+from fairseq_normalign.hosts.transformers.model import TransformersModel
 from fairseq_normalign.hosts.transformers.structure import Structure
-from tests.hosts.transformers.tiny_families import (
-    FAMILIES,
-    tiny_input,
-    tiny_model,
-    tiny_tokens,
-    tolerance,
-    transformers,
-)
+from tests.hosts.transformers.tiny_families import FAMILIES, SIZES, tiny_batch, tiny_model, tolerance, transformers
 
 
 def read(model, layers, *, left=False, **options):
     found = {}
-    tokens, _ = tiny_tokens(model)
-    read_cross_attention(Structure(model), tiny_input(left), tokens, layers, found.__setitem__, **options)
+    TransformersModel(model).read_layers(tiny_batch(model, left=left), layers, found.__setitem__, **options)
     return found
 
 
 def asked_for(model, left=False):
     """What the host itself returns for every layer: [B, H, T, S] each."""
-    tokens, _ = tiny_tokens(model)
-    return model(**tiny_input(left), decoder_input_ids=tokens, output_attentions=True, use_cache=False).cross_attentions
+    batch = tiny_batch(model, left=left)
+    options = {"decoder_input_ids": batch.decoder_input(), "output_attentions": True, "use_cache": False}
+    return model(**batch.encoder_input, **options).cross_attentions
 
 
 def slow_norms(structure, layer, weights, states):
@@ -48,8 +43,8 @@ def slow_norms(structure, layer, weights, states):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_norms_and_weights_equal_the_slow_formula(family, left):
     model = tiny_model(family, attn_implementation="eager")
-    structure, inputs = Structure(model), tiny_input(left)
-    states = structure.encoder(**inputs).last_hidden_state
+    structure, batch = Structure(model), tiny_batch(model, left=left)
+    states = structure.encoder(**batch.encoder_input).last_hidden_state
     found = read(model, [0, 1, 2], left=left)
     for layer, weights in enumerate(asked_for(model, left)):
         together, by_head = slow_norms(structure, layer, weights, states)
@@ -57,8 +52,7 @@ def test_norms_and_weights_equal_the_slow_formula(family, left):
         assert torch.allclose(norms, together, atol=tolerance(family))
         assert torch.allclose(of_heads, by_head, atol=tolerance(family))
         assert torch.allclose(found[layer].weights, weights, atol=tolerance(family))
-        padding = inputs["attention_mask"].eq(0)
-        assert found[layer].weights.masked_select(padding[:, None, None]).abs().max() < 1e-12
+        assert found[layer].weights.masked_select(batch.source_padding[:, None, None]).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -106,9 +100,8 @@ def test_a_failure_while_reading_leaves_no_hooks():
     def fail(layer, record):
         raise NormalignError("enough of this")
 
-    tokens, _ = tiny_tokens(model)
     with pytest.raises(NormalignError, match="enough of this"):
-        read_cross_attention(Structure(model), tiny_input(), tokens, [0], fail)
+        TransformersModel(model).read_layers(tiny_batch(model), [0], fail)
     assert model.config._attn_implementation == "sdpa"
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
 
@@ -131,8 +124,6 @@ def test_tied_and_untied_embeddings(tied):
 
 
 def test_a_mixture_of_experts_is_read_at_its_attention():
-    from tests.hosts.transformers.tiny_families import SIZES
-
     config = transformers.NllbMoeConfig(
         **SIZES, num_experts=2, expert_capacity=8, encoder_sparse_step=2, decoder_sparse_step=2
     )
@@ -145,9 +136,46 @@ def test_what_cannot_be_read_says_so():
     decoder_only = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=9))
     with pytest.raises(NormalignError, match="GPT2LMHeadModel cannot be read"):
         Structure(decoder_only)
-    speech = transformers.WhisperConfig(
-        d_model=8, encoder_layers=1, decoder_layers=1, encoder_attention_heads=2, decoder_attention_heads=2, vocab_size=20,
-        pad_token_id=0, bos_token_id=0, eos_token_id=0, decoder_start_token_id=0,
-    )  # fmt: skip
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
+    sizes = {name: size for name, size in SIZES.items() if "layers" in name or "heads" in name or name == "d_model"}
+    speech = transformers.WhisperConfig(**sizes, vocab_size=20, **dict.fromkeys(names, 0))
     with pytest.raises(NormalignError, match="takes no embedded pieces"):
         Structure(transformers.WhisperForConditionalGeneration(speech))
+
+
+@pytest.mark.parametrize("family", ["m2m100", "t5"])
+def test_a_target_may_start_with_a_language(family):
+    """Two pieces before the first word: the records have a step for each, and the rest is as the host has it."""
+    model = tiny_model(family, attn_implementation="eager")
+    batch = tiny_batch(model, start=(2, 12))
+    found = {}
+    TransformersModel(model).read_layers(batch, [1], found.__setitem__)
+    steps = batch.decoder_input()
+    assert steps[0, :3].tolist() == [2, 12, 4]
+    asked = model(**batch.encoder_input, decoder_input_ids=steps, output_attentions=True, use_cache=False)
+    assert torch.allclose(found[1].weights, asked.cross_attentions[1], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["encoder", "decoder"])
+@pytest.mark.parametrize("family", ["marian", "fsmt", "mbart", "t5"])
+def test_self_attention_is_read_too(family, kind):
+    model = TransformersModel(tiny_model(family))
+    assert model.count(kind) == (2 if kind == "encoder" else 3)
+    found = {}
+    model.read_layers(tiny_batch(model.module), [0, 1], found.__setitem__, kind=kind, blocks=True)
+    assert max(block_error(block) for block in found.values()) < 10 * tolerance(family)
+    assert {block.kind for block in found.values()} == {kind}
+    assert [len(part.value_weight) for part in model.projections(kind)] == [
+        model.structure.cross[0].value.out_features
+    ] * (model.count(kind))
+
+
+def test_two_targets_of_one_source():
+    model = tiny_model("marian")
+    batch = tiny_batch(model)
+    twice = dataclasses.replace(batch, targets=[batch.targets[0], batch.targets[1]], rows=[1, 1])
+    found, alone = {}, {}
+    TransformersModel(model).read_layers(twice, [0], found.__setitem__)
+    TransformersModel(model).read_layers(batch, [0], alone.__setitem__)
+    assert torch.allclose(found[0].weights[1], alone[0].weights[1], atol=1e-12)
+    assert torch.allclose(found[0].values[0], alone[0].values[1], atol=1e-12)

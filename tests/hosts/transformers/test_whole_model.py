@@ -10,36 +10,44 @@ from fairseq_normalign.attribution.block import decomposition_error
 from fairseq_normalign.attribution.relevance import conservation_error, propagate
 from fairseq_normalign.attribution.rules import Epsilon
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.transformers.structure import Structure
-from fairseq_normalign.hosts.transformers.whole_model import forced_view
-from tests.hosts.transformers.tiny_families import END, FAMILIES, T5_KIN, tiny_input, tiny_model, tiny_tokens, tolerance
+from fairseq_normalign.hosts.transformers.model import TransformersModel
+from tests.hosts.transformers.tiny_families import (
+    END,
+    FAMILIES,
+    SOURCES,
+    T5_KIN,
+    TARGETS,
+    tiny_batch,
+    tiny_model,
+    tolerance,
+)
 
 LAYERNORM_KIN = sorted(set(FAMILIES) - set(T5_KIN))
 
 
-def view_of(model, left=False):
-    tokens, lengths = tiny_tokens(model)
-    return forced_view(Structure(model), tiny_input(left), tokens, lengths, END)
+def view_of(model, **options):
+    return TransformersModel(model).view(tiny_batch(model, **options))
 
 
-def host_log_probs(model, inputs, tokens, row):
+def host_log_probs(model, source, target):
     """What the host itself says of the pieces of one target."""
-    forced = [*tokens[1:], END]
-    out = model(**inputs, decoder_input_ids=torch.tensor([tokens]), use_cache=False).logits[0].log_softmax(-1)
-    return torch.stack([out[step, piece] for step, piece in enumerate(forced)])
+    steps = torch.tensor([[model.config.decoder_start_token_id, *target]])
+    out = model(**_source(source), decoder_input_ids=steps, use_cache=False).logits[0].log_softmax(-1)
+    return torch.stack([out[step, piece] for step, piece in enumerate([*target, END])])
+
+
+def _source(ids):
+    return {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)}
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_log_probabilities_are_those_of_the_host(family):
     model = tiny_model(family)
-    tokens, lengths = tiny_tokens(model)
     with view_of(model) as view:
         found = view.log_probs(view.features(view.source_embeddings))
-    inputs = tiny_input()
-    for row, steps in enumerate(lengths):
-        one = {name: tensor[row : row + 1] for name, tensor in inputs.items()}
-        expected = host_log_probs(model, one, tokens[row, :steps].tolist(), row)
-        assert torch.allclose(found[row, :steps], expected.to(found), atol=tolerance(family))
+    for row, (source, target) in enumerate(zip(SOURCES, TARGETS, strict=True)):
+        expected = host_log_probs(model, source, target)
+        assert torch.allclose(found[row, : len(target) + 1], expected.to(found), atol=tolerance(family))
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -64,28 +72,20 @@ def test_gradients_equal_finite_differences(family):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_erasure_equals_one_run_for_each_piece(family, how):
     model = tiny_model(family)
-    tokens, lengths = tiny_tokens(model)
-    inputs = tiny_input()
+    source, target = SOURCES[0], TARGETS[0]
     with view_of(model) as view:
-        found = get_method(f"erasure:how={how}").run(view, [0])[0]
+        found = get_method(f"erasure:how={how}").run(view, [0])[0][0, : len(target) + 1]
         if how == "zero":
             points = view.source_embeddings.clone()
             points[0, 1] = 0
-            expected = view.log_probs(view.features(points))[0]
+            without = view.log_probs(view.features(points))[0]
             whole = view.log_probs(view.features(view.source_embeddings))[0]
-            assert torch.allclose(found[0, : lengths[0], 1], (whole - expected)[: lengths[0]], atol=tolerance(family))
+            assert torch.allclose(found[:, 1], (whole - without)[: len(target) + 1], atol=tolerance(family))
             return
-    forced = tokens[0, : lengths[0]].tolist()
-    ids = inputs["input_ids"][0].tolist()
-    whole = host_log_probs(model, _source(ids), forced, 0)
-    for position in range(len(ids)):
-        without = host_log_probs(model, _source(ids[:position] + ids[position + 1 :]), forced, 0)
-        expected = (whole - without).to(found)
-        assert torch.allclose(found[0, : lengths[0], position], expected, atol=5 * tolerance(family))
-
-
-def _source(ids):
-    return {"input_ids": torch.tensor([ids]), "attention_mask": torch.ones(1, len(ids), dtype=torch.long)}
+    whole = host_log_probs(model, source, target)
+    for position in range(len(source)):
+        without = host_log_probs(model, source[:position] + source[position + 1 :], target)
+        assert torch.allclose(found[:, position], (whole - without).to(found), atol=5 * tolerance(family))
 
 
 @pytest.mark.parametrize("family", sorted(FAMILIES))
@@ -128,13 +128,9 @@ def test_relevance_on_t5_says_what_is_in_its_way(family):
 def test_padding_changes_nothing(family, name):
     """A sentence alone gives what it gives in a batch."""
     model = tiny_model(family)
-    tokens, lengths = tiny_tokens(model)
     method = get_method(name)
     with view_of(model) as view:
         together = method.run(view, [0])[0]
-    inputs = tiny_input()
-    real = int(inputs["attention_mask"][1].sum())
-    alone = {key: tensor[1:2, :real] for key, tensor in inputs.items()}
-    with forced_view(Structure(model), alone, tokens[1:2, : lengths[1]], lengths[1:2], END) as view:
-        expected = method.run(view, [0])[0, 0]
-    assert torch.allclose(together[1, : lengths[1], :real], expected, atol=1e-9)
+    with view_of(model, numbers=[1]) as view:
+        alone = method.run(view, [0])[0, 0]
+    assert torch.allclose(together[1, : len(TARGETS[1]) + 1, : len(SOURCES[1])], alone, atol=1e-9)

@@ -1,13 +1,14 @@
-"""Tiny random models of every family, and a batch for them. Every parameter is random, biases and norms too: nothing that
-a method might forget is zero or one."""
+"""Tiny random models of every family, and a batch for them. Every parameter is random, biases and norms too: nothing
+that a method might forget is zero or one."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from fairseq_normalign.hosts.transformers.structure import Structure
+from fairseq_normalign.hosts.protocol import Batch
 from fairseq_normalign.hosts.transformers.transformers_lm import hide_broken_audio
 
 hide_broken_audio()
@@ -81,22 +82,23 @@ def tolerance(family: str) -> float:
     return 2e-5 if family == "fsmt" else 1e-10
 
 
-def tiny_input(left: bool = False) -> dict[str, torch.Tensor]:
-    """Three sources of different length, padded on the right or on the left."""
-    rows = [[4, 5, 6, 7, END], [8, 9, END], [5, END]]
+SOURCES = [[4, 5, 6, 7, END], [8, 9, END], [5, END]]
+TARGETS = [[4, 5, 6], [7, 8, 9, 10], [11]]
+
+
+def tiny_batch(model: Any, *, left: bool = False, numbers: Sequence[int] = (0, 1, 2), start: tuple = ()) -> Batch:
+    """Some of three pairs of different length; the sources are padded on the right or on the left."""
+    rows = [SOURCES[number] for number in numbers]
     longest = max(map(len, rows))
     padded = [[PAD] * (longest - len(row)) + row if left else row + [PAD] * (longest - len(row)) for row in rows]
     ids = torch.tensor(padded)
-    return {"input_ids": ids, "attention_mask": ids.ne(PAD).long()}
-
-
-def tiny_tokens(model: Any) -> tuple[torch.Tensor, list[int]]:
-    """What the decoder takes for three targets of different length, and how many steps each has."""
-    start = model.config.decoder_start_token_id
-    rows = [[start, 4, 5, 6], [start, 7, 8, 9, 10], [start, 11]]
-    longest = max(map(len, rows))
-    return torch.tensor([row + [PAD] * (longest - len(row)) for row in rows]), [len(row) for row in rows]
-
-
-def tiny_structure(family: str, **options: Any) -> Structure:
-    return Structure(tiny_model(family, **options))
+    return Batch(
+        encoder_input={"input_ids": ids, "attention_mask": ids.ne(PAD).long()},
+        source_tokens=ids,
+        source_padding=ids.eq(PAD),
+        targets=[torch.tensor(TARGETS[number]) for number in numbers],
+        rows=range(len(rows)),
+        start=start or (model.config.decoder_start_token_id,),
+        end=END,
+        pad=PAD,
+    )
