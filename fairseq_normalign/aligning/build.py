@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from ..errors import NormalignError
-from ..hosts import load_host
+from ..hosts import host_of, load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
 from .aligner import Aligner
@@ -42,7 +42,16 @@ def make_bitext_aligner(
 
 
 def fingerprint(path: str | Path) -> str:
-    """Return a short name of a file's content that does not take long: its size and the digest of its two ends."""
+    """Return a short name of the content of a file or folder that does not take long: sizes and digests of the ends.
+
+    The name of a model on the hub stands for itself.
+    """
+    if os.path.isdir(path):
+        files = sorted(file for file in Path(path).iterdir() if file.is_file())
+        whole = hashlib.sha256(" ".join(f"{file.name}:{fingerprint(file)}" for file in files).encode())
+        return f"{len(files)}:{whole.hexdigest()[:16]}"
+    if not os.path.exists(path) and host_of(str(path)) == "transformers":
+        return str(path)
     try:
         with open(path, "rb") as handle:
             size = os.fstat(handle.fileno()).st_size

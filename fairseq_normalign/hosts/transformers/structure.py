@@ -110,7 +110,7 @@ def _sublayer(layer: Any, kind: str) -> Sublayer | None:
     attention, norm, next_norm = parts
     for names in PROJECTIONS:
         query, value, out = (getattr(attention, name, None) for name in names)
-        if all(isinstance(part, nn.Linear) for part in (query, value, out)):
+        if isinstance(query, nn.Linear) and isinstance(value, nn.Linear) and isinstance(out, nn.Linear):
             if value.out_features != out.in_features:  # heads that share their values
                 return None
             steps_first = "query" in inspect.signature(attention.forward).parameters

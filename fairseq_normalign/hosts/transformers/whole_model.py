@@ -161,11 +161,13 @@ def _top_norm(side: Any) -> Iterator[list[Norm]]:
     """The LayerNorm after the last layer, if there is one."""
     found: list[Norm] = []
     norm = getattr(side, "layer_norm", None)
-    handles = []
-    if isinstance(norm, nn.LayerNorm):
-        handles.append(
-            norm.register_forward_hook(lambda module, args, out: found.append(widened(norm_record(module, args[0]))))
-        )
+
+    def catch(module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
+        record = norm_record(module, args[0])
+        if record is not None:
+            found.append(widened(record))
+
+    handles = [] if norm is None else [norm.register_forward_hook(catch)]
     with _hooked(*handles):
         yield found
 
