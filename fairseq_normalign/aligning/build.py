@@ -10,7 +10,7 @@ from typing import BinaryIO
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError, reason_of
 from ..files import check_regular
-from ..hosts import load_host
+from ..hosts import host_of, load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
 from ..text.vocabulary import check_words_known
@@ -61,6 +61,8 @@ def fingerprint(path: str | Path) -> str:
     """Return a short name of a file's content (its size and the start of its SHA-256), or of all files of a folder."""
     if os.path.isdir(path):
         return ",".join(f"{file.name}:{fingerprint(file)}" for file in sorted(Path(path).iterdir()) if file.is_file())
+    if not os.path.exists(path) and host_of(str(path)) == "transformers":
+        return str(path)  # the name of a model on the hub
     try:
         check_regular(path)
         with open(path, "rb") as handle:
