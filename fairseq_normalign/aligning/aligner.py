@@ -10,8 +10,9 @@ from torch import Tensor, nn
 
 from ..alignment.decide import Link, argmax_links
 from ..alignment.merge_batch import BatchOfWords, to_words_of_batch
+from ..alignment.pieces import Sentence
 from ..alignment.steps_to_words import to_words
-from ..text.vocabulary import Sentence, Vocabulary
+from ..text.vocabulary import Vocabulary
 from .options import AlignmentOptions
 from .reader import Batch, soft_alignments
 from .self_check import check_parts

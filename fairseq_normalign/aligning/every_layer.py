@@ -11,8 +11,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..alignment.decide import best_sources
 from ..alignment.steps_to_words import SETTINGS, normalized, to_words
-from ..analysis.decisions import PairDecisions, best_sources
+from ..analysis.decisions import PairDecisions
 from ..attribution import Attention, LayerMethod, get_method
 from ..hosts.fairseq.recording import decoder_layers, read_cross_attention, teacher_forcing
 from .directions import Encoded, EncodedAligner

@@ -12,11 +12,12 @@ import torch
 
 from ..alignment.decide import Link
 from ..alignment.formats import pharaoh
+from ..alignment.pieces import Sentence
 from ..errors import NormalignError
 from ..hosts.fairseq.loading import LoadedModels, load_models
 from ..text.encoding import EncodedLine, LineEncoder
 from ..text.subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
-from ..text.vocabulary import Sentence, Vocabulary, scheme_of_dictionary
+from ..text.vocabulary import Vocabulary, scheme_of_dictionary
 from .aligner import AlignedPair, Aligner
 from .options import DEFAULT_SETTING, AlignmentOptions
 from .reader import Batch

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ..alignment.pieces import Sentence
 from ..attribution import BlockMethod, LayerMethod, Method, ModelMethod, get_method
 from ..errors import NormalignError
 from ..hosts.fairseq.recording import decoder_layers, read_blocks, read_cross_attention, run_decoder, teacher_forcing
 from ..hosts.fairseq.whole_model import forced_view
-from ..text.vocabulary import Sentence
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..alignment.read_pair import ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
-from .pairs import ReadPair, links_of, soft_of
 
 SHADES = " ·░▒▓█"
 ASCII_SHADES = " .:+*#"

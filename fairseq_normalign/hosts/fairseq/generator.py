@@ -7,12 +7,12 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ...aligning.aligner import AlignedPair, Aligner
 from ...aligning.reader import Batch
+from ...alignment.decide import best_sources
 from ...alignment.dump import DumpWriter
 from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
@@ -154,10 +154,8 @@ class AligningGenerator:
 
     def _sources(self, pair: AlignedPair) -> list[int]:
         """For each printed target word the position of its source word in the printed source, tags in front counted."""
-        soft = pair.soft(self.printed_level)
-        if not soft.shape[1]:
-            return [0] * soft.shape[0]
-        return [pair.source.front + int(source) for source in np.argmax(soft, axis=1)]
+        sources = best_sources(pair.soft(self.printed_level))
+        return [pair.source.front + max(0, source) for source in sources.tolist()]
 
     def _write(self, batch: Batch, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
         assert self.dump is not None
