@@ -1,4 +1,4 @@
-"""Two files of lines read in step, in windows; and the batches of a window.
+"""Two files of lines read in step, in windows.
 
 What is computed together is fixed by the position of a line in its file and by nothing else: floats differ in their
 last bits between batches of different shape, and an alignment must not depend on how many processes share the work.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,19 +98,3 @@ def _count_lines(path: str | Path) -> int:
             count += chunk.count(b"\n")
             last = chunk[-1:]
     return count + (last != b"\n")
-
-
-def batches(sizes: Sequence[tuple[int, int]], max_tokens: int) -> list[list[int]]:
-    """Positions of pairs of like length, in batches of at most ``max_tokens`` pieces a side, padding counted.
-
-    ``sizes`` are the lengths of source and target. A pair that is longer by itself is a batch by itself.
-    """
-    found: list[list[int]] = []
-    longest = 0
-    for position in sorted(range(len(sizes)), key=lambda position: (sizes[position], position)):
-        longest = max(longest, *sizes[position])
-        if not found or (len(found[-1]) + 1) * longest > max_tokens:
-            found.append([])
-            longest = max(sizes[position])
-        found[-1].append(position)
-    return found

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
-import torch
 
 from ..alignment.decide import Link
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
-from ..text.encoding import EncodedLine, LineEncoder
+from ..hosts.protocol import EMPTY, TOO_LONG, Batch, EncodedPair, HostModel, LoadedModel
+from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
-from .bitext import Pair, batches
-from .reader import Batch
-
-EMPTY, TOO_LONG = "empty", "too long"
-"""Why a pair is left unaligned."""
-
-Encoded = tuple[EncodedLine, EncodedLine]
+from .bitext import Pair
 
 
 @dataclass
@@ -51,48 +46,48 @@ class Keep:
 NOTHING = Keep()
 
 
+class Batches(Protocol):
+    """Makes batches of encoded pairs: the part of :class:`fairseq_normalign.hosts.protocol.LoadedModel` needed here."""
+
+    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+        """Return encoded pairs as one batch, on the model's device."""
+        ...
+
+
 class EncodedAligner:
     """A model (or an ensemble) that aligns encoded pairs in batches by length."""
 
-    def __init__(self, aligner: Aligner, *, max_tokens: int = 4000, level: str = "word") -> None:
+    def __init__(self, aligner: Aligner, host: Batches, *, max_tokens: int = 4000, level: str = "word") -> None:
         self.aligner = aligner
+        self.host = host
         self.max_tokens = max_tokens
         self.level = level
         self.longest = _max_positions(aligner)
 
-    def checked(self, pair: Encoded) -> Encoded | str:
-        """The pair, or why it cannot be aligned."""
+    @property
+    def models(self) -> list[HostModel]:
+        """The models of the ensemble."""
+        return self.aligner.reader.models
+
+    def checked(self, pair: EncodedPair) -> EncodedPair | str:
+        """Return the pair, or why it cannot be aligned."""
         if not all(line.sentence.by_word.words for line in pair):
             return EMPTY
         if len(pair[0]) > self.longest[0] or len(pair[1]) + 1 > self.longest[1]:
             return TOO_LONG
         return pair
 
-    def batches(self, encoded: Sequence[Encoded | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
-        """What can be aligned, in batches, each with the positions of its pairs; messages count from ``first``."""
+    def batches(self, encoded: Sequence[EncodedPair | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
+        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``."""
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
-        pairs: list[Encoded] = [pair for pair in encoded if not isinstance(pair, str)]
-        for chosen in batches([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
+        pairs: list[EncodedPair] = [pair for pair in encoded if not isinstance(pair, str)]
+        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
             names = [str(first + places[number] + 1) for number in chosen]
-            yield [places[number] for number in chosen], self._batch([pairs[number] for number in chosen], names)
-
-    def _batch(self, pairs: Sequence[Encoded], names: Sequence[str]) -> Batch:
-        lengths = torch.tensor([len(source) for source, _ in pairs])
-        tokens = torch.full((len(pairs), int(lengths.max())), self.aligner.source.dictionary.pad())
-        for row, (source, _) in enumerate(pairs):
-            tokens[row, : len(source)] = torch.tensor(source.indices)
-        device = next(self.aligner.models[0].parameters()).device
-        return Batch(
-            encoder_input={"src_tokens": tokens.to(device), "src_lengths": lengths.to(device)},
-            targets=[torch.tensor(target.indices, dtype=torch.long) for _, target in pairs],
-            rows=range(len(pairs)),
-            names=names,
-            sentences=[(source.sentence, target.sentence) for source, target in pairs],
-        )
+            yield [places[number] for number in chosen], self.host.batch([pairs[number] for number in chosen], names)
 
     def align(
         self,
-        encoded: Sequence[Encoded | str],
+        encoded: Sequence[EncodedPair | str],
         *,
         keep: Keep = NOTHING,
         first: int = 0,
@@ -104,7 +99,7 @@ class EncodedAligner:
         """
         results = [PairAlignment(skipped=pair if isinstance(pair, str) else None) for pair in encoded]
         for places, batch in self.batches(encoded, first=first):
-            read = list(self.aligner.align(batch, all_layers=True)) if keep.layers else []
+            read = list(self.aligner.align(batch, every_layer=True)) if keep.layers else []
             words = self.aligner.words_of(read, self.level) if read else self.aligner.words(batch, self.level)
             for place, result in zip(places, self._decide(words, keep.soft), strict=True):
                 results[place] = result
@@ -126,23 +121,21 @@ class EncodedAligner:
 
 
 class Direction(EncodedAligner):
-    """The same with the texts of its two sides: aligns lines."""
+    """A model with its text: aligns lines."""
 
-    def __init__(
-        self, aligner: Aligner, source: LineEncoder, target: LineEncoder, *, max_tokens: int = 4000, level: str = "word"
-    ) -> None:
-        super().__init__(aligner, max_tokens=max_tokens, level=level)
-        self.source = source
-        self.target = target
+    host: LoadedModel
 
-    def encode(self, pairs: Sequence[Pair]) -> list[Encoded | str]:
-        """Each pair as the model reads it, or why it cannot be aligned."""
-        return [self.checked((self.source(source), self.target(target))) for source, target in pairs]
+    def __init__(self, aligner: Aligner, host: LoadedModel, *, max_tokens: int = 4000, level: str = "word") -> None:
+        super().__init__(aligner, host, max_tokens=max_tokens, level=level)
+
+    def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
+        """Return each pair as the model reads it, or why it cannot be aligned."""
+        return [self.checked((self.host.source(source), self.host.target(target))) for source, target in pairs]
 
 
 def _max_positions(aligner: Aligner) -> tuple[int, int]:
-    """How many positions every model of the ensemble has, on the source and on the target side."""
-    sides = [model.max_positions() for model in aligner.models]  # type: ignore[operator]
+    """Return how many positions every model of the ensemble has, on the source and on the target side."""
+    sides = [model.max_positions for model in aligner.reader.models]
     return min(side[0] for side in sides), min(side[1] for side in sides)
 
 
@@ -174,7 +167,7 @@ class BitextAligner:
         combined = self._agreed if is_soft else self._combined
         return [combined(one, other) for one, other in zip(found, turned, strict=True)]
 
-    def encode(self, pairs: Sequence[Pair]) -> tuple[list[Encoded | str], list[Encoded | str] | None]:
+    def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
         """The pairs as each direction reads them; what one of them cannot align, neither does."""
         ahead = self.forward.encode(pairs)
         if self.backward is None:

@@ -6,13 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import nn
-
 from ..alignment.decide import NULL_POLICIES
+from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from ..attribution import get_method, method_class
 from ..errors import NormalignError
-from ..hosts.fairseq.recording import decoder_layers
 from ..text.tags import TAGS
 
 DEFAULT_SETTING = "default"
@@ -61,9 +59,8 @@ class AlignmentOptions:
         if self.head is not None and not method.has_heads:
             raise NormalignError(f"the method '{method.name}' has no single heads to read")
 
-    def layer_of(self, model: nn.Module) -> int:
-        """The 0-based layer to read from this model: which of a method's soft alignments decides."""
-        count = len(decoder_layers(model))
+    def layer_of(self, count: int) -> int:
+        """Return the 0-based layer to read of a decoder with ``count`` layers."""
         method = method_class(self.method)
         if not method.layerwise:
             return 0
@@ -72,6 +69,10 @@ class AlignmentOptions:
         if not 1 <= self.layer <= count:
             raise NormalignError(f"there is no decoder layer {self.layer}; the model has {count}, counted from 1")
         return self.layer - 1
+
+    def reading(self, count: int) -> Reading:
+        """Return what is read of a decoder with ``count`` layers."""
+        return Reading(self.method, self.layer_of(count), None if self.head is None else self.head - 1, self.setting)
 
 
 def bottom_third(layers: int) -> int:

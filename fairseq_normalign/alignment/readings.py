@@ -4,11 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from .decide import Link
 from .steps_to_words import SETTINGS
+
+EACH: Final = -1
+"""In the place of a head: every head by itself."""
+
+
+@dataclass(frozen=True, order=True)
+class Place:
+    """What is read in one pass: a method, a 0-based layer, and a head.
+
+    ``head`` is 0-based; None stands for all heads together and :data:`EACH` for every head by itself.
+
+    >>> Place("norms", 0, 1)
+    Place(method='norms', layer=0, head=1)
+    """
+
+    method: str
+    layer: int
+    head: int | None = None
 
 
 @dataclass(frozen=True)
@@ -19,6 +38,21 @@ class Reading:
     layer: int = 0
     head: int | None = None
     setting: str = "awi"
+
+    @property
+    def place(self) -> Place:
+        """The place it is read from, which both settings share."""
+        return Place(self.method, self.layer, self.head)
+
+    @property
+    def spec(self) -> str:
+        """How a person types it: ``METHOD:LAYER[.HEAD]:SETTING``, counted from 1.
+
+        >>> Reading("norms", 0, 1, "awi").spec
+        'norms:1.2:awi'
+        """
+        head = "" if self.head is None else f".{self.head + 1}"
+        return f"{self.method}:{self.layer + 1}{head}:{self.setting}"
 
     def label(self, shape: ReadingShape | None = None) -> str:
         """How a person reads it: 'norms, layer 2, AWI'."""

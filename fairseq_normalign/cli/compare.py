@@ -39,8 +39,9 @@ from .model_arguments import (
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
-    from ..aligning.directions import Direction, Encoded
+    from ..aligning.directions import Direction
     from ..analysis.decisions import PairDecisions
+    from ..hosts.protocol import EncodedPair
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -184,23 +185,27 @@ def _seed(
 
 
 def _decide(
-    args: argparse.Namespace, direction: Direction, encoded: Sequence[Encoded | str], methods: Sequence[str], soft: bool
+    args: argparse.Namespace,
+    direction: Direction,
+    encoded: Sequence[EncodedPair | str],
+    methods: Sequence[str],
+    soft: bool,
 ) -> tuple[list[PairDecisions | None], dict[str, float]]:
     """-> the decisions on every pair, and pairs a second by method."""
     from tqdm import tqdm
 
-    from ..aligning.every_layer import Readers, decide_everything
+    from ..aligning.decisions import Survey
 
-    readers = Readers(direction, methods)
-    readers.warm_up(direction, encoded)
+    survey = Survey(direction, methods)
+    survey.warm_up(encoded)
     shown = args.progress or sys.stderr.isatty()
     with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
-        readers.on_method = bar.set_postfix_str
-        decisions = decide_everything(direction, encoded, readers, soft=soft, done=bar.update)
+        survey.reader.on_method = bar.set_postfix_str
+        decisions = survey.decide(encoded, soft=soft, done=bar.update)
     aligned = sum(pair is not None for pair in decisions)
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
-    return decisions, {name: aligned / seconds for name, seconds in readers.seconds.items()}
+    return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

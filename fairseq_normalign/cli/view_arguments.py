@@ -102,10 +102,12 @@ def _pairs_of_checkpoint(
     if args.dump or args.soft:
         raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
     lines = _lines(args, wanted)
-    from ..aligning.build import ModelOptions, TextOptions, make_direction
+    from ..aligning.build import make_direction
+    from ..aligning.every_reading import read_pairs
     from ..aligning.options import AlignmentOptions
     from ..aligning.processes import own_device
-    from ..aligning.to_draw import read_pairs
+    from ..hosts.options import ModelOptions
+    from ..text.options import TextOptions
 
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
 

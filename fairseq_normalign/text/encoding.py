@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from ..alignment.pieces import Segmentation, Sentence, Span, segment
 from ..files import words_of
@@ -29,6 +29,17 @@ class EncodedLine:
 
     def __len__(self) -> int:
         return len(self.indices)
+
+
+class LineCoder(Protocol):
+    """Lines of one language made into what a model reads; counts the pieces that the model does not know."""
+
+    seen: int
+    unknown: int
+
+    def __call__(self, line: str) -> EncodedLine:
+        """Return the pieces, indices and words of a line."""
+        ...
 
 
 class LineEncoder:

@@ -6,8 +6,11 @@ import logging
 
 import pytest
 
-from fairseq_normalign.aligning.choose_layer import judge_by_dataset
+from fairseq_normalign.aligning.choose_layer import SAMPLE, judge_by_pairs
+from fairseq_normalign.aligning.directions import EncodedAligner
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.datasets import first_pairs
+from fairseq_normalign.hosts.fairseq.host import TaskBatches
 from fairseq_normalign.hosts.fairseq.loading import load_models
 
 
@@ -36,10 +39,11 @@ def test_by_the_references_of_the_split(loaded, bitext, caplog):
     loaded.task.datasets = {"test": References(bitext, loaded.source_dictionary)}
     with caplog.at_level(logging.INFO):
         aligner = loaded.task.build_aligner(loaded.models)
-    verdict = judge_by_dataset(aligner, loaded.task.datasets["test"])
+    pairs = first_pairs(loaded.task.datasets["test"], loaded.task.vocabularies(), SAMPLE)
+    verdict = judge_by_pairs(EncodedAligner(aligner, TaskBatches(loaded.task, aligner.reader.models)), pairs)
     assert verdict is not None
     chosen = verdict.choice.candidate
-    assert (aligner.layer, aligner.options.setting) == (chosen.layer, chosen.setting)
+    assert (aligner.reading.layer, aligner.reading.setting) == (chosen.layer, chosen.setting)
     assert f"--normalign-layer {chosen.layer + 1}" in caplog.text
     assert "only 13 sentence pairs" in caplog.text
 
@@ -47,7 +51,7 @@ def test_by_the_references_of_the_split(loaded, bitext, caplog):
 def test_without_references_it_says_so(loaded, caplog):
     loaded.task.datasets = {}
     aligner = loaded.task.build_aligner(loaded.models)
-    assert aligner.layer == 0
+    assert aligner.reading.layer == 0
     assert "no references to choose by" in caplog.text
 
 

@@ -8,15 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.aligning.build import ModelOptions, TextOptions, make_direction
+from fairseq_normalign.aligning.build import make_direction
 from fairseq_normalign.aligning.head_importance import error_of_heads, relevance_of_heads
 from fairseq_normalign.aligning.options import AlignmentOptions
-from fairseq_normalign.aligning.reader import decoder_input, soft_alignments
 from fairseq_normalign.alignment.gold import Gold
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.attribution.relevance import propagate
 from fairseq_normalign.attribution.rules import AlphaBeta
-from fairseq_normalign.hosts.fairseq.whole_model import forced_view
+from fairseq_normalign.hosts.options import ModelOptions
+from fairseq_normalign.text.options import TextOptions
+from tests.attribution.tiny_models import soft_alignments
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +44,7 @@ def one_by_one(direction, pairs):
 def test_relevance_is_the_mean_over_words_of_shares_in_a_layer(kind, direction, pairs):
     shares = []
     for batch, _, _ in one_by_one(direction, pairs):
-        tokens = decoder_input(batch.targets, 2, 1)
-        with forced_view(direction.aligner.models[0], batch.encoder_input, batch.targets, tokens, [0]) as view:
+        with direction.models[0].view(batch) as view:
             heads = propagate(view, AlphaBeta(0.5)).heads[kind]  # [layers, 1, T + 1, H]
         for step in range(heads.size(2)):
             shares.append(heads[:, 0, step] / heads[:, 0, step].sum(-1, keepdim=True))
@@ -59,7 +59,7 @@ def test_error_of_a_head_is_that_of_its_largest_norms(direction, pairs):
         sizes = len(source.spans), len(target.spans)
         sure = frozenset(tuple(map(int, chance.integers(0, sizes))) for _ in range(4))
         golds.append(Gold(sure, sure))
-        (soft,) = soft_alignments(direction.aligner.models, batch, "norms", None, start=2, pad=1, by_head=True)
+        (soft,) = soft_alignments(direction.models, batch, "norms", by_head=True)
         for (layer, head), found in links.items():
             rows = soft[layer, head, 1:]
             by_word = [

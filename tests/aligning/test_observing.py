@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.aligning.observing import MaskedObserver, dictionary_inventory, observe
 from fairseq_normalign.analysis.attention_batch import PAD
 from fairseq_normalign.attribution.block import decomposition_error
+from fairseq_normalign.hosts.fairseq.dictionaries import dictionary_inventory
+from fairseq_normalign.hosts.fairseq.fairseq_lm import MaskedObserver
 from fairseq_normalign.hosts.fairseq.recording import attention_layers, read_attention
+from fairseq_normalign.hosts.observer import observe
 from fairseq_normalign.text.encoding import LineEncoder
 from fairseq_normalign.text.subwords import AlreadyPieces
 from tests.attribution.tiny_models import dictionary, tiny_batch, tiny_transformer

@@ -1,7 +1,8 @@
+import dataclasses
+
 import pytest
 import torch
 
-from fairseq_normalign.aligning.reader import decoder_input
 from fairseq_normalign.attribution.block import (
     VARIANTS,
     BlockNorms,
@@ -18,9 +19,7 @@ from fairseq_normalign.hosts.fairseq.recording import read_attention
 
 @pytest.fixture
 def blocks(model, batch):
-    words = model.decoder.dictionary
-    targets = batch.targets[:2]
-    tokens = decoder_input(targets, words.eos(), words.pad())
+    tokens = dataclasses.replace(batch, targets=batch.targets[:2]).decoder_input()
     return {kind: read_attention(model, kind, batch.encoder_input, tokens, lambda block: block) for kind in KINDS}
 
 

@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import NormalignError
+from ...text.encoding import EncodedLine
+from ...text.vocabulary import Vocabulary
+from ..protocol import EncodedPair
 
 
 @contextlib.contextmanager
@@ -58,3 +61,17 @@ def post_process_original_text(dataset: Any, symbol: str | None) -> None:
 
             get_original_text.is_post_processed = True  # type: ignore[attr-defined]
             side.get_original_text = get_original_text  # type: ignore[union-attr]
+
+
+def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[EncodedPair]:
+    """Return the first ``count`` pairs of a dataset; none when it has no targets."""
+    if getattr(dataset, "tgt", None) is None:
+        return []
+    source, target = vocabularies
+    pairs = []
+    for number in range(min(count, len(dataset))):
+        pieces, words = (side[number].tolist() for side in (dataset.src, dataset.tgt))
+        if words and words[-1] == target.dictionary.eos():
+            words = words[:-1]
+        pairs.append((EncodedLine(pieces, source.sentence(pieces)), EncodedLine(words, target.sentence(words))))
+    return pairs

@@ -7,8 +7,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...files import read_lines
+from ...text.tags import TAGS
 
 OVERWRITE = "#fairseq:overwrite"
 _ENTRY = re.compile(rf"(?P<symbol>.+) (?P<count>[0-9]{{1,18}})(?P<overwrite> {OVERWRITE})?")
@@ -34,3 +38,12 @@ def load_dictionary(path: str | Path) -> Any:
         lines.append(f"{line.rstrip(' ')}\n")
     dictionary.add_from_file(io.StringIO("".join(lines), newline="\n"))
     return dictionary
+
+
+def dictionary_inventory(dictionary: Any, tags: str = TAGS) -> Inventory:
+    """The pieces of a fairseq dictionary; language tags and ``<mask>`` are special, unknown words are not."""
+    symbols = list(dictionary.symbols)
+    special = {dictionary.bos(), dictionary.eos(), dictionary.pad()}
+    is_tag = re.compile(rf"{tags}|<mask>").fullmatch
+    special |= {number for number, symbol in enumerate(symbols) if is_tag(symbol)}
+    return Inventory(symbols, frozenset(special), np.array(dictionary.count))

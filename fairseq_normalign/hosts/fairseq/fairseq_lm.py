@@ -6,13 +6,19 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from ...aligning.build import PRECISIONS, ModelOptions, TextOptions
-from ...aligning.observing import MaskedObserver
+from torch import Tensor
+
+from ...analysis.singular_values import Projections
 from ...errors import NormalignError
 from ...text.encoding import LineEncoder
+from ...text.options import TextOptions
 from ...text.subwords import MosesTokenizer
-from .dictionaries import load_dictionary
+from ...text.vocabulary import scheme_of_dictionary
+from ..observer import OneSided, Take
+from ..options import ModelOptions
+from .dictionaries import dictionary_inventory, load_dictionary
 from .loading import HOST_ERRORS, building, quiet
+from .recording import blocks_recorded, projections_of, teacher_forcing
 from .register import register
 
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
@@ -60,9 +66,45 @@ def masked_observer(
         except HOST_ERRORS as error:
             reason = " ".join(str(error).split())[:200]
             raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
-    built.to(device=model.device, dtype=PRECISIONS[model.precision] if model.precision else None)
+    built.to(device=model.device, dtype=model.dtype)
     built.eval()
-    splitter = text.splitters([dictionary, dictionary])[0]
+    splitter = text.splitters([scheme_of_dictionary(dictionary)] * 2)[0]
     tokenizer = MosesTokenizer(model.source_lang or "en") if text.tokenizer == "moses" else None
     encoder = LineEncoder(dictionary, splitter, tokenizer=tokenizer, lowercase=text.lowercase)
     return MaskedObserver(built, dictionary, encoder, max_tokens=max_tokens)
+
+
+class MaskedObserver(OneSided):
+    """A masked language model of fairseq: roberta, masked_lm and what is built like them."""
+
+    def __init__(self, model: Any, dictionary: Any, encoder: LineEncoder, *, max_tokens: int) -> None:
+        self._encoder = model.encoder.sentence_encoder
+        self._lines = encoder
+        self._dictionary = dictionary
+        self._model = model
+        self._layers = [self._encoder.layers[number] for number in range(len(self._encoder.layers))]
+        mask = dictionary.index("<mask>")
+        super().__init__(
+            dictionary_inventory(dictionary),
+            mask=None if mask == dictionary.unk() else mask,
+            max_tokens=max_tokens,
+            longest=int(model.max_positions()),
+        )
+
+    def encode(self, line: str) -> list[int]:
+        """``<s>``, the pieces, ``</s>``."""
+        return [self._dictionary.bos(), *self._lines(line).indices, self._dictionary.eos()]
+
+    def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
+        """Send pieces through the encoder."""
+        device = next(self._model.parameters()).device
+        tokens = tokens.masked_fill(~real, self._dictionary.pad()).to(device)
+        with (
+            teacher_forcing(self._model),
+            blocks_recorded(self._layers, "encoder", range(len(self._layers)), take),
+        ):
+            self._encoder(tokens)
+
+    def projections(self) -> list[Projections]:
+        """The parameters of f, a layer each."""
+        return [projections_of(layer.self_attn) for layer in self._layers]

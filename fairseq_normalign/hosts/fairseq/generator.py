@@ -5,17 +5,52 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ...aligning.aligner import AlignedPair, Aligner
-from ...aligning.reader import Batch
 from ...alignment.decide import best_sources
 from ...alignment.dump import DumpWriter
+from ...alignment.pieces import Sentence
 from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
+from ...text.vocabulary import Vocabulary
+from ..protocol import Batch
+
+
+class AlignedPair(Protocol):
+    """As much of an aligned pair as is printed or dumped."""
+
+    source: Sentence
+    target: Sentence
+
+    def soft(self, level: str = "word") -> np.ndarray:
+        """Return [target, source] at the level 'word' or 'piece'."""
+        ...
+
+    def links(self, level: str = "word") -> list[tuple[int, int]]:
+        """Return the links, (source, target)."""
+        ...
+
+    @property
+    def layers(self) -> np.ndarray:
+        """[layers, T + 1, S]."""
+        ...
+
+    @property
+    def heads(self) -> np.ndarray:
+        """[layers, H, T + 1, S]."""
+        ...
+
+
+class Aligns(Protocol):
+    """What aligns a batch of hypotheses; the task provides it."""
+
+    def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> Iterable[Any]:
+        """Return an :class:`AlignedPair` for each target of the batch."""
+        ...
 
 
 class PrintedAlignment(list):
@@ -69,7 +104,9 @@ class AligningGenerator:
     def __init__(
         self,
         generator: Any,
-        aligner: Aligner,
+        aligner: Aligns,
+        modules: Sequence[Any],
+        vocabularies: tuple[Vocabulary, Vocabulary],
         *,
         form: str,
         level: str,
@@ -84,6 +121,8 @@ class AligningGenerator:
         """
         self.generator = generator
         self.aligner = aligner
+        self.modules = list(modules)
+        self.vocabularies = vocabularies
         self.form = form
         self.level = level
         self.printed_level = printed_level
@@ -97,7 +136,7 @@ class AligningGenerator:
     @torch.no_grad()
     def generate(self, models: Sequence[Any], sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         """fairseq's ``generate``; every hypothesis that will be printed has its alignment under ``alignment``."""
-        with encoders_overheard(self.aligner.models) as encoded:
+        with encoders_overheard(self.modules) as encoded:
             try:
                 hypotheses = self.generator.generate(models, sample, **options)
             except (AssertionError, RuntimeError, IndexError, ValueError):
@@ -115,28 +154,46 @@ class AligningGenerator:
         """fairseq's search ends in riddles when the model computes NaN: say where it is, if that is why."""
         ids = _ids(sample)
         nothing = [torch.zeros(0, dtype=torch.long) for _ in ids]
-        names = [str(number) for number in ids]
-        batch = Batch(_encoder_input(sample), nothing, range(len(ids)), names)
-        list(self.aligner.align(batch, all_layers=True))
-        for model in self.aligner.models:
+        batch = self._batch(sample, nothing, range(len(ids)))
+        list(self.aligner.align(batch, every_layer=True))
+        for model in self.modules:
             for name, parameter in model.named_parameters():
                 if not bool(torch.isfinite(parameter).all()):
-                    raise NormalignError(f"sentence {', '.join(names)}: NaN or infinity in the parameter {name}")
+                    raise NormalignError(f"sentence {', '.join(batch.names)}: NaN or infinity in the parameter {name}")
 
     def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[Any]) -> None:
-        ids = _ids(sample)
-        batch = Batch(
-            encoder_input=_encoder_input(sample),
-            targets=[self._pieces(hypo["tokens"]) for _, hypo in printed],
-            rows=[row for row, _ in printed],
-            names=[str(ids[row]) for row, _ in printed],
-            encoded=encoded,
-        )
-        pairs = list(self.aligner.align(batch, all_layers=self.dump is not None))
+        targets = [self._pieces(hypo["tokens"]) for _, hypo in printed]
+        batch = self._batch(sample, targets, [row for row, _ in printed], encoded)
+        dumped = self.dump is not None
+        pairs = list(self.aligner.align(batch, every_layer=dumped, heads=dumped and self.dump.heads))  # type: ignore[union-attr]
         for (_, hypo), pair in zip(printed, pairs, strict=True):
             hypo["alignment"] = self._printed(pair)
         if self.dump is not None:
-            self._write(batch, pairs, [(ids[row], hypo) for row, hypo in printed])
+            ids = _ids(sample)
+            self._write(pairs, [(ids[row], hypo) for row, hypo in printed])
+
+    def _batch(
+        self, sample: dict[str, Any], targets: Sequence[Tensor], rows: Sequence[int], encoded: Sequence[Any] = ()
+    ) -> Batch:
+        ids, tokens = _ids(sample), sample["net_input"]["src_tokens"]
+        source, target = self.vocabularies
+        padding = tokens.eq(source.dictionary.pad())
+        sources = [source.sentence(row[~pads].tolist()) for row, pads in zip(tokens, padding, strict=True)]
+        return Batch(
+            encoder_input=_encoder_input(sample),
+            source_tokens=tokens,
+            source_padding=padding,
+            targets=targets,
+            rows=rows,
+            start=(target.dictionary.eos(),),
+            end=target.dictionary.eos(),
+            pad=target.dictionary.pad(),
+            names=[str(ids[row]) for row in rows],
+            encoded=encoded,
+            sentences=[
+                (sources[row], target.sentence(pieces.tolist())) for row, pieces in zip(rows, targets, strict=True)
+            ],
+        )
 
     def _pieces(self, tokens: Tensor) -> Tensor:
         """A hypothesis without its end of sentence."""
@@ -154,13 +211,13 @@ class AligningGenerator:
 
     def _sources(self, pair: AlignedPair) -> list[int]:
         """For each printed target word the position of its source word in the printed source, tags in front counted."""
-        sources = best_sources(pair.soft(self.printed_level))
-        return [pair.source.front + max(0, source) for source in sources.tolist()]
+        soft = pair.soft(self.printed_level)
+        front = pair.source.front if soft.shape[1] else 0
+        return [front + max(0, source) for source in best_sources(soft).tolist()]
 
-    def _write(self, batch: Batch, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
+    def _write(self, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
         assert self.dump is not None
-        heads = self.aligner.by_head(batch) if self.dump.heads else [None] * len(pairs)
-        for (number, hypo), pair, by_head in zip(hypotheses, pairs, heads, strict=True):
+        for (number, hypo), pair in zip(hypotheses, pairs, strict=True):
             self.dump.add(
                 number,
                 source_pieces=pair.source.pieces,
@@ -168,7 +225,7 @@ class AligningGenerator:
                 source=pair.source.by_word,
                 target=pair.target.by_word,
                 layers=pair.layers,
-                heads=by_head,
+                heads=pair.heads if self.dump.heads else None,
                 score=float(hypo["score"]),
             )
 

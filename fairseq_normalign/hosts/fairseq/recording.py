@@ -6,9 +6,11 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ...analysis.singular_values import Projections
 from ...attribution.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ...errors import NormalignError
 
@@ -23,9 +25,7 @@ def decoder_layers(model: nn.Module) -> list[nn.Module]:
     """The decoder layers of an autoregressive encoder-decoder Transformer; any other model is a clear error."""
     kind = type(model).__name__
     decoder = getattr(model, "decoder", None)
-    found = getattr(decoder, "layers", None)
-    # by number: iterating over LayerDrop's list leaves layers out in training mode
-    layers = [found[number] for number in range(len(found))] if isinstance(found, nn.ModuleList) else []
+    layers = every_layer_of(getattr(decoder, "layers", None))
     attentions = [getattr(layer, "encoder_attn", None) for layer in layers]
     if getattr(model, "encoder", None) is None or not layers or not all(map(_is_readable, attentions)):
         raise NormalignError(
@@ -35,6 +35,11 @@ def decoder_layers(model: nn.Module) -> list[nn.Module]:
     if hasattr(decoder, "forward_length") or hasattr(model, "forward_encoder"):
         raise NormalignError(f"{kind} cannot be read: it is not autoregressive, so its steps have no input word")
     return layers
+
+
+def every_layer_of(found: Any) -> list[nn.Module]:
+    """Return the layers of a stack by number: iterating over LayerDrop's list leaves layers out in training mode."""
+    return [found[number] for number in range(len(found))] if isinstance(found, nn.ModuleList) else []
 
 
 def _is_readable(attention: Any) -> bool:
@@ -74,36 +79,42 @@ def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: Any) -> Non
     model.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=True, **sees_all)
 
 
-def read_cross_attention(
+def run_recorded(
     model: nn.Module,
-    encoder_out: Any,
-    prev_output_tokens: Tensor,
+    run: Callable[[], Any],
     layers: Sequence[int],
-    read: Callable[[CrossAttention], Read],
+    take: Callable[[int, Any], None],
     *,
-    keep_output: bool = False,
-) -> dict[int, Read]:
-    """Run the decoder over ``prev_output_tokens`` [B, T] and ``read`` each layer of ``layers`` (0-based) as it runs.
+    kind: str = "cross",
+    blocks: bool = False,
+    outputs: bool = False,
+) -> None:
+    """Run the model and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
 
-    The decoder stops at the last of them. A layer's tensors live only as long as ``read`` keeps them.
+    The run is stopped after the highest of them. A record is an :class:`Attention` or, with ``blocks``, an
+    :class:`AttentionBlock`; its tensors live only as long as ``take`` keeps them. Only blocks can be read of a ``kind``
+    other than cross.
     """
-    modules = decoder_layers(model)
-    results: dict[int, Read] = {}
-    last = max(layers)
+    modules = attention_layers(model, kind)
+    waiting, last = set(layers), max(layers)
 
-    def take(index: int, record: CrossAttention) -> None:
-        results[index] = read(record)
+    def hand_on(index: int, record: Any) -> None:
+        take(index, record)
+        waiting.discard(index)
         if index == last:
             raise _Enough
 
     with contextlib.ExitStack() as stack:
-        for index in sorted(set(layers)):
-            stack.enter_context(_hooked(modules[index].encoder_attn, index, take, keep_output))  # type: ignore[arg-type]
+        for index in sorted(waiting):
+            if blocks:
+                stack.enter_context(_BlockHooks(modules[index], kind, index, hand_on).attached())
+            else:
+                stack.enter_context(_hooked(modules[index].encoder_attn, index, hand_on, outputs))  # type: ignore[arg-type]
         with contextlib.suppress(_Enough):
-            run_decoder(model, prev_output_tokens, encoder_out)
-    if len(results) != len(set(layers)):
-        raise NormalignError(f"{type(model).__name__} did not run the layers {sorted(set(layers))} that were asked for")
-    return results
+            run()
+    if waiting:
+        numbers = ", ".join(str(index + 1) for index in sorted(waiting))
+        raise NormalignError(f"{type(model).__name__} did not run its layers {numbers}, which were asked for")
 
 
 @contextlib.contextmanager
@@ -160,7 +171,7 @@ def attention_layers(model: nn.Module, kind: str) -> list[nn.Module]:
     decoder = decoder_layers(model)
     if kind == "cross":
         return decoder
-    layers = decoder if kind == "decoder" else list(getattr(model.encoder, "layers", None) or [])
+    layers = decoder if kind == "decoder" else every_layer_of(getattr(model.encoder, "layers", None))
     if not layers or not all(_is_readable(getattr(layer, "self_attn", None)) for layer in layers):
         raise NormalignError(f"{type(model).__name__}: its {kind} has no self-attention that can be read")
     for layer in layers:
@@ -187,49 +198,26 @@ def read_attention(
     tensors of a block live only as long as ``read`` keeps them.
     """
     wanted = range(len(attention_layers(model, kind))) if layers is None else layers
+    found: dict[int, Read] = {}
+
+    def run() -> None:
+        encoder_out = model.encoder(**encoder_input)  # type: ignore[operator]
+        if kind != "encoder":
+            assert prev_output_tokens is not None
+            run_decoder(model, prev_output_tokens, encoder_out)
+
     with teacher_forcing(model):
-
-        def run() -> None:
-            encoder_out = model.encoder(**encoder_input)  # type: ignore[operator]
-            if kind != "encoder":
-                assert prev_output_tokens is not None
-                run_decoder(model, prev_output_tokens, encoder_out)
-
-        found = read_blocks(model, kind, run, wanted, read)
+        run_recorded(
+            model, run, wanted, lambda index, block: found.__setitem__(index, read(block)), kind=kind, blocks=True
+        )
     return [found[layer] for layer in wanted]
-
-
-def read_blocks(
-    model: nn.Module, kind: str, run: Callable[[], Any], layers: Sequence[int], read: Callable[[AttentionBlock], Read]
-) -> dict[int, Read]:
-    """As :func:`read_attention`, for any ``run`` of the model; it is stopped at the last layer asked for."""
-    results: dict[int, Read] = {}
-    last = max(layers)
-
-    def take(index: int, block: AttentionBlock) -> None:
-        results[index] = read(block)
-        if index == last:
-            raise _Enough
-
-    with blocks_recorded(model, kind, layers, take), contextlib.suppress(_Enough):
-        run()
-    return results
 
 
 @contextlib.contextmanager
 def blocks_recorded(
-    model: nn.Module, kind: str, layers: Sequence[int], take: Callable[[int, AttentionBlock], None]
-) -> Iterator[None]:
-    """While this lasts, ``take(index, block)`` is called for each of the layers as the model runs."""
-    with layers_recorded(attention_layers(model, kind), kind, layers, take):
-        yield
-
-
-@contextlib.contextmanager
-def layers_recorded(
     modules: Sequence[nn.Module], kind: str, layers: Sequence[int], take: Callable[[int, AttentionBlock], None]
 ) -> Iterator[None]:
-    """The same for Transformer layers that are at hand, whatever model they belong to."""
+    """While this lasts, ``take(index, block)`` is called for each of ``layers`` of these modules as the model runs."""
     with contextlib.ExitStack() as stack:
         for index in sorted(set(layers)):
             stack.enter_context(_BlockHooks(modules[index], kind, index, take).attached())
@@ -316,3 +304,19 @@ def plain_attention(*modules: Any) -> Iterator[None]:
     finally:
         for module, value in previous:
             module.skip_embed_dim_check = value
+
+
+def projections_of(attention: nn.Module) -> Projections:
+    """The parameters of f in one of fairseq's attention modules."""
+    module: Any = attention
+    bias = module.v_proj.bias
+    return Projections(
+        heads=module.num_heads,
+        value_weight=_array(module.v_proj.weight),
+        value_bias=None if bias is None else _array(bias),
+        out_weight=_array(module.out_proj.weight),
+    )
+
+
+def _array(parameter: Tensor) -> np.ndarray:
+    return parameter.detach().cpu().double().numpy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -21,43 +21,40 @@ from ...attribution.records import (
     widened,
 )
 from ...errors import NormalignError
-from .recording import attention_layers, blocks_recorded, decoder_layers, norm_record, plain_attention, teacher_forcing
+from ..protocol import Batch
+from .recording import (
+    attention_layers,
+    blocks_recorded,
+    decoder_layers,
+    every_layer_of,
+    norm_record,
+    plain_attention,
+    teacher_forcing,
+)
 
 
 @contextlib.contextmanager
-def forced_view(
-    model: nn.Module,
-    encoder_input: Mapping[str, Any],
-    targets: Sequence[Tensor],
-    prev_output_tokens: Tensor,
-    rows: Sequence[int],
-) -> Iterator[ForcedView]:
-    """The model, ready to be asked about these targets; see :class:`fairseq_normalign.aligning.reader.Batch`."""
+def forced_view(model: nn.Module, batch: Batch) -> Iterator[ForcedView]:
+    """Return the model, ready to be asked about the targets of the batch."""
     decoder_layers(model)
     if getattr(model.encoder, "embed_tokens", None) is None:
         raise NormalignError(f"{type(model).__name__} cannot be read: its encoder takes no embedded pieces")
     attentions = [module for module in model.modules() if hasattr(module, "skip_embed_dim_check")]
     with teacher_forcing(model), plain_attention(*attentions):
-        yield ForcedView(model, encoder_input, targets, prev_output_tokens, rows)
+        yield ForcedView(model, batch)
 
 
 class ForcedView:
-    """N sentence pairs before one model."""
+    """One model with the targets of a batch forced: N sentence pairs."""
 
-    def __init__(
-        self,
-        model: Any,
-        encoder_input: Mapping[str, Any],
-        targets: Sequence[Tensor],
-        prev_output_tokens: Tensor,
-        rows: Sequence[int],
-    ) -> None:
-        sources: Tensor = encoder_input["src_tokens"]
+    def __init__(self, model: Any, batch: Batch) -> None:
+        device = batch.source_padding.device
+        rows = torch.as_tensor(list(batch.rows), device=device)
         self.model = model
-        self._input = _picked(encoder_input, torch.as_tensor(rows, device=sources.device), sources.size(0))
-        self._previous = prev_output_tokens.to(sources.device)
-        self.steps = torch.tensor([len(target) + 1 for target in targets])
-        self._outputs = _outputs(self._previous, targets, model.decoder.dictionary.eos())
+        self._input = _picked(batch.encoder_input, rows, batch.source_padding.size(0))
+        self._previous = batch.decoder_input().to(device)
+        self._outputs = batch.decoder_output().to(device)
+        self.steps = batch.steps + batch.first_step
 
     @functools.cached_property
     def source_embeddings(self) -> Tensor:
@@ -122,14 +119,6 @@ def _picked(inputs: Mapping[str, Any], rows: Tensor, size: int) -> dict[str, Any
     }
 
 
-def _outputs(previous: Tensor, targets: Sequence[Tensor], end: int) -> Tensor:
-    """What each step has to output: the pieces, then the end of sentence. previous [N, T + 1] -> [N, T + 1]."""
-    outputs = previous.roll(-1, dims=1)
-    for row, target in enumerate(targets):
-        outputs[row, len(target)] = end
-    return outputs
-
-
 def _of(by_word: Tensor, words: Tensor) -> Tensor:
     """[M, T, V], [M, T] -> [M, T]."""
     return by_word.gather(-1, words.unsqueeze(-1)).squeeze(-1)
@@ -148,8 +137,8 @@ def _embedded(embedding: nn.Module, embeddings: Tensor) -> Iterator[None]:
 @contextlib.contextmanager
 def _all_blocks(model: nn.Module, kind: str) -> Iterator[list[AttentionBlock]]:
     found: list[AttentionBlock] = []
-    layers = range(len(attention_layers(model, kind)))
-    with blocks_recorded(model, kind, layers, lambda index, block: found.append(block)):
+    modules = attention_layers(model, kind)
+    with blocks_recorded(modules, kind, range(len(modules)), lambda index, block: found.append(block)):
         yield found
 
 
@@ -158,7 +147,7 @@ def _feed_forwards(model: nn.Module, side: str) -> Iterator[list[FeedForward]]:
     """The feed-forwards of the encoder or the decoder, filled while the model runs."""
     found: list[FeedForward] = []
     handles: list[Any] = []
-    for layer in getattr(model, side).layers:
+    for layer in every_layer_of(getattr(model, side).layers):
         for extra in ("ffn_layernorm", "w_resid"):
             if getattr(layer, extra, None) is not None:
                 raise NormalignError(

@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...aligning.observing import OneSided, Take
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import MissingExtra, NormalignError
+from ..observer import OneSided, Take
 
 
 class BertObserver(OneSided):

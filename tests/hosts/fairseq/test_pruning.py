@@ -18,7 +18,7 @@ from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import attentions, gates_of, read_heads, write_heads
 from fairseq_normalign.hosts.fairseq.loading import load_models
 from fairseq_normalign.hosts.fairseq.pruning import prune
-from tests.attribution.tiny_models import dictionary, tiny_batch
+from tests.attribution.tiny_models import dictionary, soft_alignments, tiny_batch
 from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
 
 register.register()
@@ -124,17 +124,13 @@ def test_pruned_is_gated_and_smaller(tmp_path):
 
 
 def test_norms_of_a_gated_model_are_those_of_the_pruned(tmp_path):
-    from fairseq_normalign.aligning.reader import soft_alignments
-
     model, args = gated(), arguments(normalign_gates=ALL)
     prune(saved(model, args, tmp_path / "gated.pt"), tmp_path / "small.pt")
     state = safe_load(tmp_path / "small.pt")
     small = tiny(state["args"])
     small.load_state_dict(state["model"])
     batch = tiny_batch(model.decoder.dictionary)
-    for one, other in zip(
-        *(soft_alignments([m], batch, "norms", None, start=2, pad=1) for m in (model, small)), strict=True
-    ):
+    for one, other in zip(*(soft_alignments([m], batch, "norms") for m in (model, small)), strict=True):
         assert one == pytest.approx(other, abs=1e-5)
 
 

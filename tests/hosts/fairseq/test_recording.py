@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.aligning.reader import Batch, soft_alignments
 from fairseq_normalign.attribution.norms import decomposition_error
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.hosts.fairseq.recording import (
     decoder_layers,
     make_readable,
-    read_cross_attention,
-    teacher_forcing,
 )
 from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.hosts.protocol import Batch
+from tests.attribution.tiny_models import make_batch, soft_alignments
 from tests.conftest import TINY_MODEL
 
 register()
@@ -62,16 +62,14 @@ def sample(task, pairs: list[tuple[str, str]], left_pad: bool = True) -> Batch:
         if not left_pad:
             tokens[row] = torch.tensor(source + [dictionary.pad()] * (length - len(source)))
     targets = [torch.tensor([task.target_dictionary.index(piece) for piece in target.split()]) for _, target in pairs]
-    lengths = torch.tensor(list(map(len, sources)))
-    return Batch({"src_tokens": tokens, "src_lengths": lengths}, targets, list(range(len(pairs))))
+    return make_batch(tokens, targets, list(range(len(pairs))), dictionary)
 
 
 PAIRS = [("d1 d0@@ e0 d2", "x2 x0@@ y0 x1"), ("d5", "x5"), ("d4 d2 d1 d7 d8", "x8 x7")]
 
 
 def soft(task, models, batch, method="norms", layers=None, **options):
-    dictionary = task.target_dictionary
-    return soft_alignments(models, batch, method, layers, start=dictionary.eos(), pad=dictionary.pad(), **options)
+    return soft_alignments(models, batch, method, layers, **options)
 
 
 @pytest.fixture(params=sorted(VARIANTS))
@@ -80,14 +78,10 @@ def variant(request, binarized):
 
 
 def records(task, model, batch):
-    from fairseq_normalign.aligning.reader import decoder_input
-
-    dictionary = task.target_dictionary
-    tokens = decoder_input(batch.targets, dictionary.eos(), dictionary.pad())
-    layers = range(len(decoder_layers(model)))
-    with teacher_forcing(model):
-        encoder_out = model.encoder(**batch.encoder_input)
-        return read_cross_attention(model, encoder_out, tokens, layers, lambda record: record, keep_output=True)
+    found = {}
+    host = FairseqModel(model)
+    host.read_layers(batch, range(host.layers), found.__setitem__, outputs=True)
+    return found
 
 
 def test_parts_add_up_to_what_the_layer_returned(variant):

@@ -1,4 +1,4 @@
-"""Every layer (and head) of some methods for given pairs, by forced decoding: what the figures and the page show."""
+"""Every layer (and head) of some methods for given lines: what the figures and the page show."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from ..alignment.read_pair import ReadPair
-from ..alignment.readings import MethodReading
+from ..alignment.readings import EACH, MethodReading
 from ..alignment.steps_to_words import SETTINGS
-from ..attribution import get_method
+from .decisions import by_layer
 from .directions import Direction
-from .reader import Batch, soft_alignments
+from .reader import Found, Reader
 
 WINDOW = 256
 """Pairs that are read together; bounds the memory."""
@@ -28,15 +28,16 @@ def read_pairs(
     skipped: Callable[[int, str], object] = lambda number, why: None,
 ) -> Iterator[ReadPair]:
     """Read (id, source, target) lines by each method, in their order; ``skipped`` is told of those left out."""
+    reader = Reader(direction.models)
+    wanted = [place for name in methods for place in reader.places(name, heads=heads)]
     waiting = iter(lines)
     while window := list(itertools.islice(waiting, WINDOW)):
         encoded = direction.encode([(source, target) for _, source, target in window])
         found: dict[int, ReadPair] = {}
         for places, batch in direction.batches(encoded):
             batch = replace(batch, names=[str(window[place][0] + 1) for place in places])
-            read = [_readings(direction, batch, method, heads) for method in methods]
-            for number, place in enumerate(places):
-                readings = {method: one[number] for method, one in zip(methods, read, strict=True)}
+            for number, (place, read) in enumerate(zip(places, reader.read(batch, wanted), strict=True)):
+                readings = {name: _reading(reader, name, read) for name in methods}
                 found[place] = ReadPair(window[place][0], *batch.sentences[number], readings)
         for place, (number, _, _) in enumerate(window):
             if place in found:
@@ -45,14 +46,7 @@ def read_pairs(
                 skipped(number, str(encoded[place]))
 
 
-def _readings(direction: Direction, batch: Batch, method: str, heads: bool) -> list[MethodReading]:
-    aligner = direction.aligner
-    dictionary = aligner.target.dictionary
-    ends = {"start": dictionary.eos(), "pad": dictionary.pad()}
-    how = get_method(method)
-    settings = tuple(setting for setting in SETTINGS if setting in how.settings)
-    layers = soft_alignments(aligner.models, batch, method, None, **ends)
-    by_head: Sequence[np.ndarray | None] = [None] * len(layers)
-    if heads and how.has_heads:
-        by_head = soft_alignments(aligner.models, batch, method, None, by_head=True, **ends)
-    return [MethodReading(steps, each, settings=settings) for steps, each in zip(layers, by_head, strict=True)]
+def _reading(reader: Reader, name: str, found: Found) -> MethodReading:
+    heads = by_layer(found, name, EACH)
+    settings = tuple(setting for setting in SETTINGS if setting in reader.method(name).settings)
+    return MethodReading(np.stack(by_layer(found, name, None)), np.stack(heads) if heads else None, settings=settings)

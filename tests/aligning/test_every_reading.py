@@ -6,11 +6,13 @@ import json
 
 import numpy as np
 
-from fairseq_normalign.aligning.build import ModelOptions, TextOptions, make_direction
+from fairseq_normalign.aligning.build import make_direction
+from fairseq_normalign.aligning.every_reading import read_pairs
 from fairseq_normalign.aligning.options import AlignmentOptions
-from fairseq_normalign.aligning.to_draw import read_pairs
 from fairseq_normalign.alignment.steps_to_words import to_words
 from fairseq_normalign.cli import main
+from fairseq_normalign.hosts.options import ModelOptions
+from fairseq_normalign.text.options import TextOptions
 
 
 def test_every_layer_and_head_in_the_order_of_the_lines(plain_checkpoint, binarized, bitext):
