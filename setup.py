@@ -14,6 +14,7 @@ EXTRAS = {
     "aligners": ["eflomal>=2.0"],
     "sentencepiece": ["sentencepiece>=0.1.99"],
     "view": ["matplotlib>=3.7"],
+    "zstd": ["backports.zstd>=1.0; python_version < '3.14'"],
     "bert": ["transformers>=4.40"],
 }
 EXTRAS["dev"] = [

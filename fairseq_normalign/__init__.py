@@ -20,12 +20,12 @@ HOST = "fairseq"
 
 def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
-    importlib.import_module(f"{__name__}.bridge.register").register()
+    importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
 
 
 def load(checkpoint: str, **options: Any) -> Any:
-    """Load a Transformer checkpoint for aligning and translating; see :func:`fairseq_normalign.bridge.hub.load`."""
-    return importlib.import_module(f"{__name__}.bridge.hub").load(checkpoint, **options)
+    """Load a Transformer checkpoint for aligning and translating (:mod:`fairseq_normalign.aligning.interface`)."""
+    return importlib.import_module(f"{__name__}.aligning.interface").load(checkpoint, **options)
 
 
 class _RegisterAfterHost:

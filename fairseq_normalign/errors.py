@@ -6,11 +6,26 @@ from pathlib import Path
 
 
 def one_line(message: object) -> str:
-    """A message as it may be shown: what it quotes from a file can neither break the line nor steer the terminal."""
+    r"""The message as it may be shown: what it quotes from a file can neither break the line nor steer the terminal.
+
+    Control letters, BiDi controls and letters without width are escaped.
+
+    >>> one_line("a\tb\u202ec")
+    'a\\tb\\u202ec'
+    """
     shown = (
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in str(message)
     )
     return "".join(shown)
+
+
+def reason_of(error: OSError) -> str:
+    """What an operating-system error says, in lower case, to follow the name of a file.
+
+    >>> reason_of(FileNotFoundError(2, "No such file or directory", "a.txt"))
+    'no such file or directory'
+    """
+    return (error.strerror or str(error)).lower()
 
 
 class NormalignError(Exception):

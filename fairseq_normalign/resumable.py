@@ -16,7 +16,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from .errors import NormalignError
+from .errors import NormalignError, reason_of
 from .files import STDIO, check_writable, open_output
 
 VERSION = 1
@@ -70,7 +70,7 @@ class ResumableFiles:
             beside.write_text(json.dumps(asdict(self.journal)) + "\n", encoding="utf-8")
             os.replace(beside, self._record)
         except OSError as error:
-            raise NormalignError(f"{self.paths[0]}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.paths[0]}: {reason_of(error)}") from None
 
     def finish(self) -> None:
         """Put the files at their places; the journal goes."""
@@ -81,7 +81,7 @@ class ResumableFiles:
             for path in reversed(self.paths):  # the links, which say that all is there, come last
                 os.replace(_part(path), path)
         except OSError as error:
-            raise NormalignError(f"{self.paths[0]}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.paths[0]}: {reason_of(error)}") from None
         self._record.unlink(missing_ok=True)
 
     def abandon(self) -> bool:
@@ -103,7 +103,7 @@ class ResumableFiles:
         try:
             handle = open(part, "r+b" if size else "ab")
         except OSError as error:
-            raise NormalignError(f"{part}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{part}: {reason_of(error)}") from None
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

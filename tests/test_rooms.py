@@ -12,13 +12,15 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 MAY_IMPORT = {
     "alignment": set(),
+    "text": {"alignment"},
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
-    "bridge": {"alignment", "attribution", "analysis", "models", "tasks"},
-    "models": {"alignment", "attribution", "analysis", "bridge"},
-    "tasks": {"alignment", "attribution", "analysis", "bridge"},
-    "cli": {"alignment", "attribution", "analysis", "report", "bridge", "models", "tasks"},
+    "hosts": {"alignment", "attribution", "analysis", "text", "aligning", "tasks"},
+    "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
+    "models": {"alignment", "attribution", "analysis", "hosts"},
+    "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
+    "cli": {"alignment", "attribution", "analysis", "report", "text", "hosts", "aligning", "models", "tasks"},
 }
 FORBIDDEN = {
     "alignment": {"torch", "fairseq", "matplotlib"},
@@ -26,7 +28,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "version"}
+COMMON = {"errors", "files", "packed", "version"}
 
 
 def imported(path: Path) -> set[str]:

@@ -13,8 +13,6 @@ It is written beside its place and renamed when complete: a dump that exists is 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NormalignError
+from ..errors import NormalignError, reason_of
+from ..files import NewDirectory
 from .pieces import Segmentation
 
 VERSION = 1
@@ -53,14 +52,14 @@ class DumpWriter:
         self.path = Path(path)
         self.heads = heads
         self._meta = {"version": VERSION, "method": method, "heads": heads}
-        self._unfinished = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        self._place = NewDirectory(path, "a dump")
+        self._unfinished = self._place.beside
         self._arrays: dict[str, np.ndarray] = {}
         self._bytes = 0
         self._shard = 0
         self._count = 0
         self._last: tuple[int, int] | None = None  # id and rank of the hypothesis before
         self._sentences = 0
-        _make_directory(self.path, self._unfinished)
         self._index = open(self._unfinished / "index.jsonl", "w", encoding="utf-8", newline="\n")
 
     def __enter__(self) -> DumpWriter:
@@ -108,7 +107,7 @@ class DumpWriter:
                 self._flush()
         except OSError as error:
             self.abandon()
-            raise NormalignError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
 
     def _keep(self, name: str, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array, dtype=np.float32)
@@ -131,24 +130,15 @@ class DumpWriter:
             self._index.close()
             meta = {**self._meta, "sentences": self._sentences, "hypotheses": self._count, "shards": self._shard}
             (self._unfinished / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
-            os.rename(self._unfinished, self.path)
         except OSError as error:
             self.abandon()
-            raise NormalignError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
+        self._place.complete()
 
     def abandon(self) -> None:
         """Leave nothing behind."""
         self._index.close()
-        shutil.rmtree(self._unfinished, ignore_errors=True)
-
-
-def _make_directory(path: Path, unfinished: Path) -> None:
-    if path.exists():
-        raise NormalignError(f"{path}: exists already; a dump is written to a new directory")
-    try:
-        unfinished.mkdir()
-    except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self._place.abandon()
 
 
 def _shard_path(directory: Path, number: int) -> Path:
@@ -278,7 +268,7 @@ def _line_offsets(path: Path) -> list[int]:
                 offsets.append(position)
                 position += len(line)
     except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
     return offsets
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from ..errors import NormalignError
 from .decide import Link
+from .readings import Place, Reading
+from .steps_to_words import SETTINGS, normalized
 from .symmetrize import agreement
-from .words import SETTINGS, normalized
 
 FLOOR = 0.01
 """Added to every share before shares are multiplied: no reading alone can rule a source word out."""
@@ -31,25 +32,6 @@ VOTE = 3.0
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"
 )
-
-
-@dataclass(frozen=True)
-class Reading:
-    """Where a soft alignment is read. Layer and head count from 0; as text, from 1.
-
-    >>> str(Reading(layer=0, head=1, setting="awi"))
-    'norms:1.2:awi'
-    """
-
-    layer: int
-    head: int | None
-    """None: all heads together."""
-    setting: str
-    method: str = "norms"
-
-    def __str__(self) -> str:
-        head = "" if self.head is None else f".{self.head + 1}"
-        return f"{self.method}:{self.layer + 1}{head}:{self.setting}"
 
 
 @dataclass(frozen=True)
@@ -69,15 +51,22 @@ class Expert:
 
     def __str__(self) -> str:
         powers = ["" if exponent == 1 else f"^{exponent:g}" for exponent in self.exponents]
-        return ",".join(f"{reading}{power}" for reading, power in zip(self.readings, powers, strict=True))
+        return ",".join(f"{reading.spec}{power}" for reading, power in zip(self.readings, powers, strict=True))
 
     def soft(self, read: Mapping[Reading, np.ndarray], *, floor: float = FLOOR) -> np.ndarray:
         """The :func:`product` of what was read: a soft alignment between words for each reading -> the same shape."""
         return product([read[reading] for reading in self.readings], self.exponents, floor=floor)
 
-    def highest_layer(self) -> int:
-        """The highest layer that has to be read, from 0."""
-        return max(reading.layer for reading in self.readings)
+    @property
+    def places(self) -> list[Place]:
+        """The places that have to be read for it."""
+        return [reading.place for reading in self.readings]
+
+    @property
+    def label(self) -> str:
+        """How a person reads it."""
+        powers = ["" if exponent == 1 else f" ^{exponent:g}" for exponent in self.exponents]
+        return " x ".join(f"{reading.label()}{power}" for reading, power in zip(self.readings, powers, strict=True))
 
 
 def parse_expert(text: str, *, method: str = "norms") -> Expert:
@@ -86,7 +75,7 @@ def parse_expert(text: str, *, method: str = "norms") -> Expert:
     A method may stand in front (``weights:3:awo``); without one it is ``method``.
 
     >>> parse_expert("2:awi").readings
-    (Reading(layer=1, head=None, setting='awi', method='norms'),)
+    (Reading(method='norms', layer=1, head=None, setting='awi'),)
     """
     found = [_parsed(part.strip(), text, method) for part in text.split(",")]
     return Expert(tuple(reading for reading, _ in found), tuple(exponent for _, exponent in found))
@@ -108,7 +97,7 @@ def _parsed(part: str, text: str, method: str) -> tuple[Reading, float]:
         exponent = 0.0
     if not 0 < exponent <= 10:
         raise NormalignError(f"'{part}' in '{text}': an exponent is a number above 0, at most 10")
-    return Reading(layer - 1, None if head is None else head - 1, match["setting"], match["method"] or method), exponent
+    return Reading(match["method"] or method, layer - 1, None if head is None else head - 1, match["setting"]), exponent
 
 
 def bottom_third(layers: int) -> int:
@@ -122,7 +111,7 @@ def default_expert(layers: int, *, method: str = "norms") -> Expert:
     >>> str(default_expert(6))
     'norms:2:awi,norms:6:awo^0.5'
     """
-    low, top = Reading(bottom_third(layers), None, "awi", method), Reading(layers - 1, None, "awo", method)
+    low, top = Reading(method, bottom_third(layers), None, "awi"), Reading(method, layers - 1, None, "awo")
     return Expert((low, top), (1.0, AWO_EXPONENT))
 
 

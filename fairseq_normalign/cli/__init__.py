@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 
-from ..errors import NormalignError, one_line
+from ..errors import NormalignError, one_line, reason_of
 from ..version import __version__
 
 VERBS = {
@@ -63,7 +63,7 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
     except OSError as error:  # nothing of ours was half-written: whatever opens an output removes it
         _silence_stdout()
         place = error.filename if error.filename is not None else "input or output"
-        return _mistake(name, f"{place}: {(error.strerror or str(error)).lower()}")
+        return _mistake(name, f"{place}: {reason_of(error)}")
     except UnicodeEncodeError as error:
         _silence_stdout()
         letter = ascii(error.object[error.start])

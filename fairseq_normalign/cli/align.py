@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
-from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..files import STDIO, check_writable
 from .model_arguments import (
@@ -32,10 +32,10 @@ from .model_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..bridge.bitext import Bitext
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.job import Files
-    from ..bridge.processes import Processes
+    from ..aligning.bitext import Bitext
+    from ..aligning.directions import BitextAligner
+    from ..aligning.job import Files
+    from ..aligning.processes import Processes
 
 WITHOUT_EFFECT = {
     *("source", "target", "output", "scores", "soft", "resume", "progress"),
@@ -63,10 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reverse_arguments(parser)
     parser.add_argument(
         "--symmetrize",
-        choices=(*METHODS, *SOFT_METHODS),
+        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
         metavar="WAY",
-        help=f"how two directions are combined: {', '.join(METHODS)}; with '{AGREED}' in front the soft alignments are "
-        f"multiplied first ({SYMMETRIZATION})",
+        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+        f"alignments are multiplied first ({SYMMETRIZATION})",
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     prepare_torch(args)
-    from ..bridge.processes import processes
+    from ..aligning.processes import processes
 
     with processes() as group:
         try:
@@ -114,8 +114,8 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
-    from ..bridge.bitext import Bitext
-    from ..bridge.job import Outputs, align_bitext
+    from ..aligning.bitext import Bitext
+    from ..aligning.job import Outputs, align_bitext
 
     bitext = Bitext(args.source, args.target)
     total = bitext.count()
@@ -149,7 +149,7 @@ def _files(args: argparse.Namespace) -> Files:
 
 def _job(args: argparse.Namespace) -> dict[str, object]:
     """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..bridge.directions import fingerprint
+    from ..aligning.build import fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
     for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
@@ -159,7 +159,7 @@ def _job(args: argparse.Namespace) -> dict[str, object]:
 
 
 def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
-    from ..bridge.options import layer_argument
+    from ..aligning.options import layer_argument
 
     layer = layer_argument(args.layer)
     aligner = bitext_aligner(
@@ -175,9 +175,9 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
 
 def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
     """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
-    from ..alignment.words import SETTINGS
+    from ..aligning.choose_layer import SAMPLE, judge_by_text
+    from ..alignment.steps_to_words import SETTINGS
     from ..analysis.layer_choice import sentence_of
-    from ..bridge.layer_auto import SAMPLE, judge_by_text
 
     if files.journal.choice:
         return files.journal.choice

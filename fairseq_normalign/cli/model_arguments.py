@@ -6,14 +6,15 @@ import argparse
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
 
 if TYPE_CHECKING:
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import ModelOptions, TextOptions
-    from ..bridge.options import AlignmentOptions
+    from ..aligning.directions import BitextAligner
+    from ..aligning.options import AlignmentOptions
+    from ..hosts.options import ModelOptions
+    from ..text.options import TextOptions
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -142,18 +143,20 @@ def bitext_aligner(
     combine: str = "grow-diag",
 ) -> BitextAligner:
     """The model at --path and, if there is one, that at --reverse-path."""
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import make_direction
-    from ..bridge.options import TAGS, AlignmentOptions
+    from ..aligning.build import make_bitext_aligner
+    from ..aligning.options import AlignmentOptions
+    from ..text.tags import TAGS
 
     options = options or AlignmentOptions(null=args.null, tags=args.tags or TAGS)
-    text = text_options(args)
-    how: dict[str, Any] = {"max_tokens": args.max_tokens, "level": level}
-    forward = make_direction(model_options(args, args.path), text, options, **how)
-    backward = None
-    if args.reverse_path:
-        backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
-    return BitextAligner(forward, backward, combine)
+    return make_bitext_aligner(
+        model_options(args, args.path),
+        model_options(args, args.reverse_path, reverse=True) if args.reverse_path else None,
+        text_options(args),
+        options,
+        max_tokens=args.max_tokens,
+        level=level,
+        combine=combine,
+    )
 
 
 MANY_UNKNOWN = 0.3
@@ -162,7 +165,7 @@ MANY_UNKNOWN = 0.3
 
 def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
     """Codes or a dictionary of another model make nonsense without an error: say that many pieces are unknown."""
-    for side, encoder in (("source", aligner.forward.source), ("target", aligner.forward.target)):
+    for side, encoder in (("source", aligner.forward.host.source), ("target", aligner.forward.host.target)):
         if encoder.unknown > MANY_UNKNOWN * encoder.seen:
             print(
                 f"{name}: warning: {encoder.unknown} of {encoder.seen} {side} pieces are not in the dictionary; "
@@ -173,8 +176,8 @@ def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
     """The model at ``path``; ``reverse``: it is that of the other direction."""
-    from ..bridge.directions import ModelOptions
-    from ..bridge.processes import own_device
+    from ..aligning.processes import own_device
+    from ..hosts.options import ModelOptions
 
     languages = (args.source_lang, args.target_lang)
     return ModelOptions(
@@ -189,14 +192,15 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
 
 def text_options(args: argparse.Namespace) -> TextOptions:
     """How lines become pieces."""
-    from ..bridge.directions import TextOptions
+    from ..text.options import TextOptions
 
     return TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
 
 
 def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
     """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions
+    from ..aligning.options import DEFAULT_SETTING, AlignmentOptions
+    from ..text.tags import TAGS
 
     return AlignmentOptions(
         method=args.method,

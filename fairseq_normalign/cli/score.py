@@ -22,9 +22,9 @@ from ..alignment.evaluate import SentenceSink, Totals, evaluate
 from ..alignment.formats import FORMATS, AlignmentFile, Lengths, OptionNames, open_alignment
 from ..alignment.score import COUNTS, METRICS, metrics_of, score_of
 from ..alignment.significance import bootstrap, compare_to_first, intervals
-from ..alignment.tables import STYLES, Result, render
 from ..errors import NormalignError
 from ..files import open_output
+from ..report.score_tables import STYLES, Result, render
 from ..version import __version__
 
 EPILOG = """\

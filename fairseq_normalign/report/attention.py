@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Sequence
 
-from ..analysis.findings import Cell, Table
+from ..analysis.tables import Cell, Table
 from .text_tables import columns, tsv
 
 STYLES = ("table", "tsv", "json")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, Figure, LayerRow, System
+from ..analysis.comparison import Comparison, ErrorRate, LayerRow, System
 from ..errors import MissingExtra
 from ..files import open_binary_output
 from .figures import figure_format
@@ -48,7 +48,7 @@ def _percent(value: float, digits: int) -> str:
     return f"{100 * value:.{digits}f}"
 
 
-def _with_spread(figure: Figure, digits: int) -> str:
+def _with_spread(figure: ErrorRate, digits: int) -> str:
     spread = "" if figure.spread is None else f"±{_percent(figure.spread, digits)}"
     return f"{_percent(figure.aer, digits)}{spread}"
 
@@ -128,7 +128,7 @@ def _long_rows(found: Comparison) -> list[list[str]]:
     return rows
 
 
-def _numbers(figure: Figure) -> list[str]:
+def _numbers(figure: ErrorRate) -> list[str]:
     return [
         *(_percent(value, 4) for value in (figure.aer, figure.low, figure.high)),
         "" if figure.spread is None else _percent(figure.spread, 4),

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pairs import Choice, Pair, links_of, soft_of
+from ..alignment.readings import Reading
+from .pairs import ReadPair, links_of, soft_of
 
 SHADES = " ·░▒▓█"
 ASCII_SHADES = " .:+*#"
@@ -27,7 +28,7 @@ class Look:
 
 
 def grid(
-    pair: Pair, choice: Choice, look: Look, *, threshold: float | None = None, level: str = "word"
+    pair: ReadPair, choice: Reading, look: Look, *, threshold: float | None = None, level: str = "word"
 ) -> Iterator[str]:
     """The lines of the grid: target words downward, source words across, two letters a cell (mark, shade)."""
     source, target = pair.source.at(level).words, pair.target.at(level).words

@@ -18,20 +18,24 @@ from fairseq.tasks.translation import TranslationConfig, TranslationTask
 from fairseq.utils import split_paths
 from omegaconf import II
 
+from ..aligning.aligner import Aligner
+from ..aligning.choose_layer import SAMPLE, judge_by_pairs
+from ..aligning.directions import EncodedAligner
+from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
 from ..alignment.decide import NULL_POLICIES
 from ..alignment.dump import DumpWriter
-from ..alignment.words import SETTINGS
+from ..alignment.pieces import LEVELS
+from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
-from ..bridge.aligner import Aligner
-from ..bridge.datasets import keep_every_sentence, post_process_original_text, reading_dataset
-from ..bridge.dictionaries import load_dictionary
-from ..bridge.generator import AligningGenerator
-from ..bridge.layer_auto import judge_by_dataset
-from ..bridge.loading import without_embedding_files
-from ..bridge.options import DEFAULT_SETTING, LEVELS, TAGS, AlignmentOptions, layer_argument
-from ..bridge.reading import decoder_layers, make_readable
-from ..bridge.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 from ..errors import NormalignError
+from ..hosts.fairseq.datasets import first_pairs, keep_every_sentence, post_process_original_text, reading_dataset
+from ..hosts.fairseq.dictionaries import load_dictionary
+from ..hosts.fairseq.generator import AligningGenerator
+from ..hosts.fairseq.host import FairseqModel, TaskBatches
+from ..hosts.fairseq.loading import without_embedding_files
+from ..hosts.fairseq.recording import decoder_layers, make_readable
+from ..text.tags import TAGS
+from ..text.vocabulary import POST_PROCESS_SCHEMES, Vocabulary, scheme_of_dictionary, scheme_of_post_process
 
 logger = logging.getLogger(__name__)
 
@@ -177,6 +181,8 @@ class TranslationNormalignTask(TranslationTask):
         return AligningGenerator(
             generator,
             self.build_aligner(models, generator),
+            models,
+            self.vocabularies(generator),
             form="soft" if str(form) == "soft" else "hard",
             level=str(self.cfg.normalign_level or printed),
             printed_level=printed,
@@ -185,29 +191,38 @@ class TranslationNormalignTask(TranslationTask):
             dump=self._open_dump(),
         )
 
-    def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
-        """Vocabularies and options for these models."""
+    def vocabularies(self, generator: Any = None) -> tuple[Vocabulary, Vocabulary]:
+        """Return what makes the indices of the source and of the target into words."""
         hidden = getattr(generator, "symbols_to_strip_from_output", ())
-        options = self.alignment_options()
+        tags = self.alignment_options().tags
         source, target = (
-            Vocabulary(dictionary, self._scheme(dictionary), tags=options.tags, ignored=hidden)
+            Vocabulary(dictionary, self._scheme(dictionary), tags=tags, ignored=hidden)
             for dictionary in (self.src_dict, self.tgt_dict)
         )
-        aligner = Aligner(models, source, target, options)
+        return source, target
+
+    def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
+        """Return what aligns batches of these models, its layer chosen."""
+        aligner = Aligner([FairseqModel(model) for model in models], self.alignment_options())
         if self._layer == "auto":
-            self._choose_layer(aligner)
+            self._choose_layer(aligner, self.vocabularies(generator))
         return aligner
 
-    def _choose_layer(self, aligner: Aligner) -> None:
+    def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
         """By the references of the loaded split, if there are any."""
         given = str(self.cfg.normalign_setting)
         settings = SETTINGS if given == DEFAULT_SETTING else (given,)
-        verdicts = (judge_by_dataset(aligner, dataset, settings=settings) for dataset in self.datasets.values())
+        direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models))
+        verdicts = (
+            judge_by_pairs(direction, pairs, settings=settings)
+            for dataset in self.datasets.values()
+            if (pairs := first_pairs(dataset, vocabularies, SAMPLE))
+        )
         verdict = next((verdict for verdict in verdicts if verdict is not None), None)
         if verdict is None:
             logger.warning(
                 "--normalign-layer auto: no references to choose by; reading layer %d, %s",
-                aligner.layer + 1,
+                aligner.reading.layer + 1,
                 aligner.options.setting,
             )
             return

@@ -8,7 +8,6 @@ import pytest
 from fairseq_normalign.alignment import experts
 from fairseq_normalign.alignment.experts import (
     Expert,
-    Reading,
     bottom_third,
     default_expert,
     own_agreement,
@@ -16,6 +15,7 @@ from fairseq_normalign.alignment.experts import (
     product,
     vote,
 )
+from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
 from fairseq_normalign.errors import NormalignError
 
@@ -121,10 +121,10 @@ def test_links_below_the_floor_are_dropped():
 
 def test_experts_are_written_as_they_are_read():
     expert = parse_expert(" 1.2:awi, weights:3:awo^0.5")
-    assert expert.readings == (Reading(0, 1, "awi"), Reading(2, None, "awo", "weights"))
+    assert expert.readings == (Reading("norms", 0, 1, "awi"), Reading("weights", 2, None, "awo"))
     assert expert.exponents == (1.0, 0.5)
     assert parse_expert(str(expert)) == expert
-    assert expert.highest_layer() == 2
+    assert [place.layer for place in expert.places] == [0, 2]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from tiny_pair import LONGEST, write_text
 
+from fairseq_normalign.aligning import bitext
 from fairseq_normalign.alignment.dump import Dump
 from fairseq_normalign.alignment.symmetrize import agreement, symmetrize, symmetrize_soft
-from fairseq_normalign.bridge import bitext
 from fairseq_normalign.cli import main
 from fairseq_normalign.resumable import ResumableFiles
 

@@ -1,0 +1,1 @@
+"""Lines of text made into words and pieces, without any model."""
