@@ -86,7 +86,8 @@ class _Side:
         totals = np.bincount(self.given, weights=counts)
         support = np.bincount(self.given)
         whole = _exp_digamma(totals + PRIOR * support)
-        self.lexicon = (_exp_digamma(counts + PRIOR) / whole[self.given]).astype(np.float32)
+        lexicon = _exp_digamma(counts + PRIOR) / whole[self.given]
+        self.lexicon = np.maximum(lexicon, UNSEEN).astype(np.float32)
         self.no_word = ((no_word + PRIOR) / (no_word + PRIOR).sum()).astype(np.float32)
         if jumps.any():
             self.jumps = (jumps + 1e-3 * jumps.sum() / len(jumps)) / jumps.sum()
@@ -146,6 +147,8 @@ class HmmAligner:
 
         Rows add up to one or less; the rest belongs to no word.
         """
+        if not len(source) or not len(target):
+            return np.zeros((len(target), len(source))), np.zeros((len(source), len(target)))
         ahead, back = self._words[0].find(source), self._words[1].find(target)
         places = self._find(ahead[None, :], back[:, None])
         found = []

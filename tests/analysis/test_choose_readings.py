@@ -79,13 +79,13 @@ def test_too_few_pairs_get_the_default():
 
 
 def test_a_close_choice_is_unsure():
-    choice = choose_readings(pairs(60, {("awi", 0, 0): 0.7, ("awi", 0, 1): 0.7, ("awo", 2, None): 0.7}), layers=LAYERS)
+    choice = choose_readings(pairs(120, {("awi", 0, 0): 0.7, ("awi", 0, 1): 0.7, ("awo", 2, None): 0.7}), layers=LAYERS)
     assert choice.stability[0] < 0.95
     assert "is close to" in choice.doubts[0]
 
 
 def test_support_is_the_mean_share_of_the_lexicon():
-    text = pairs(50, {("awi", 0, 1): 0.9})
+    text = pairs(100, {("awi", 0, 1): 0.9})
     shares = word_shares([(pair.source, pair.target) for pair in text])
     total = words = 0.0
     for share, pair in zip(shares, text, strict=True):
@@ -96,7 +96,7 @@ def test_support_is_the_mean_share_of_the_lexicon():
 
 
 def test_words_that_are_linked_to_nothing_find_no_support():
-    text = pairs(50, {("awi", 0, 1): 1.0})
+    text = pairs(100, {("awi", 0, 1): 1.0})
     for pair in text:
         pair.heads[METHOD, "awi"][0][1][:] = -1
     found = next(one for one in choose_readings(text, layers=LAYERS).ranked if one.reading.spec == "norms:1.2:awi")
@@ -104,7 +104,7 @@ def test_words_that_are_linked_to_nothing_find_no_support():
 
 
 def test_decisions_without_heads_choose_layers():
-    text = pairs(60, {("awi", 0, None): 0.9, ("awo", 2, None): 0.8})
+    text = pairs(120, {("awi", 0, None): 0.9, ("awo", 2, None): 0.8})
     for pair in text:
         pair.heads.clear()
     assert str(choose_readings(text, layers=LAYERS).expert) == "norms:1:awi,norms:3:awo^0.5"
