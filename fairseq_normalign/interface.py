@@ -210,7 +210,7 @@ class AlignmentModel:
     def choose(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """Choose the readings of each direction by these pairs, without gold; return a line that explains each choice.
 
-        Fewer than 30 pairs are too few to choose by: then the default is used.
+        Fewer than 100 pairs are too few to choose by: then the default is used.
         """
         self._chooses = False
         return [sentence_of_choice(choice) for choice in choose_readings(self.aligner, pairs)]

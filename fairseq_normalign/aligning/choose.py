@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..analysis.choose_readings import ReadingChoice
+from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
 from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..analysis.decisions import PairDecisions
 from ..hosts.protocol import EncodedPair
@@ -13,7 +13,7 @@ from .choose_layer import SAMPLE, check_layerwise
 from .decisions import Survey
 from .directions import BitextAligner, EncodedAligner
 
-MANY = 30
+MANY = LEAST_PAIRS
 """Fewer pairs are too few to choose by."""
 
 

@@ -17,9 +17,11 @@ from ..alignment.experts import AWO_EXPONENT, Expert, default_expert
 from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from .decisions import PairDecisions
-from .layer_choice import FEW, RESAMPLINGS, SURE
+from .layer_choice import RESAMPLINGS, SURE
 from .lexicon import word_shares
 
+LEAST_PAIRS = 100
+"""With fewer sentence pairs the lexicon knows too little to tell a good reading from a bad one."""
 MARGIN = 0.1
 """A reading is supported when it gets this far on the way from the diagonal to what the lexicon itself would link.
 The best of many readings that know nothing is a little above the diagonal by chance."""
@@ -70,10 +72,10 @@ def choose_readings(
 ) -> ReadingChoice:
     """Choose the readings of one model from its decisions on some pairs, those of single heads included.
 
-    ``layers``: decoder layers of the model. With fewer than FEW pairs the expert is the default one.
+    ``layers``: decoder layers of the model. With fewer than LEAST_PAIRS pairs the expert is the default one.
     """
     readings = _candidates(pairs, method)
-    if len(pairs) < FEW or not readings:
+    if len(pairs) < LEAST_PAIRS or not readings:
         doubt = f"only {len(pairs)} sentence pairs to choose by; the default is used"
         return ReadingChoice(default_expert(layers, method=method), (0.0, 0.0), (), 0.0, len(pairs), (doubt,))
     support = _Support(pairs, readings, seed)
