@@ -151,18 +151,36 @@ class _Writer:
             return
         glued = tags[tag].at == self._source_gaps[self._gap_of(tags[tag])][0]
         self._tag(tag, place, to_left=glued)
-        self._written += [each.raw for each in tags[tag + 1 : last + 1]]
+        has_words = self._gap_of(tags[tag]) != self._gap_of(tags[last])
+        for inner in range(tag + 1, last + 1):
+            if tags[inner].kind == PLACEHOLDER:
+                self._placeholder(inner, place, as_in_source=not has_words)
+            elif has_words:
+                self._written.append(tags[inner].raw)
+            else:
+                self._tag(inner, place, to_left=True)
 
-    def _placeholder(self, tag: int, place: int) -> None:
+    def _placeholder(self, tag: int, place: int, *, as_in_source: bool = True) -> None:
+        """A placeholder, with a space where it would else touch a word that it did not touch in the source."""
         raw = self._marked.tags[tag].raw
         bare = raw.strip(" ")
-        start, end = self._gaps[place]
-        if place == 0 and not self._written:
-            self._insert(start, bare + " " if bare != raw or end > start else bare)
-        elif self._same_gap(tag, place):
+        joins = raw == bare and _joins(bare, self._last_before(self._gaps[place][0]))
+        if as_in_source and self._same_gap(tag, place) and not joins:
             self._tag(tag, place, to_left=True)
+            return
+        at = max(self._gaps[place][0], self._at)
+        before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
+        free_before, free_after = before in ("", " "), after in ("", " ")
+        if (free_before and free_after) or (free_before and (bare != raw or _joins(bare, after))):
+            self._insert(at, bare + " " if after else bare)
+        elif _joins(bare, before) or (free_after and bare != raw):
+            self._insert(at, " " + bare)
         else:
-            self._insert(start, " " + bare if bare != raw else bare)
+            self._insert(at, bare)
+
+    def _last_before(self, at: int) -> str:
+        """The character that something inserted at ``at`` would follow."""
+        return self._line[at - 1 : at] if at > self._at else "".join(self._written)[-1:]
 
     def _tag(self, tag: int, place: int, *, to_left: bool) -> None:
         start, end = self._gaps[place]
@@ -174,13 +192,14 @@ class _Writer:
             self._insert(start if to_left else end, self._marked.tags[tag].raw)
 
     def _same_gap(self, tag: int, place: int) -> bool:
-        """Whether the white space around the tag is the same here as in the source; a tag in a word has none."""
+        """Whether the white space around the tag is the same here as in the source, and its offset still free."""
         at = self._marked.tags[tag].at
         source_start, source_end = self._source_gaps[self._gap_of(self._marked.tags[tag])]
         start, end = self._gaps[place]
-        return source_start <= at <= source_end and (
-            self._marked.text[source_start:source_end] == self._line[start:end]
-        )
+        alike = self._marked.text[source_start:source_end] == self._line[start:end]
+        edges = (source_start == 0, source_end == len(self._marked.text)) == (start == 0, end == len(self._line))
+        is_free = self._at <= start + at - source_start
+        return source_start <= at <= source_end and alike and edges and is_free
 
     def _gap_of(self, tag: Tag) -> int:
         return bisect.bisect_right(self._source_ends, tag.at)
@@ -192,6 +211,11 @@ class _Writer:
 
     def _text(self, text: str) -> str:
         return html.escape(text, quote=False) if self._entities else text
+
+
+def _joins(placeholder: str, neighbour: str) -> bool:
+    """Whether ``%s`` would be read as part of a word beside this character."""
+    return placeholder.startswith("%") and neighbour.isascii() and neighbour.isalnum()
 
 
 def _gaps(line: str, words: Sequence[Span]) -> list[Span]:

@@ -21,6 +21,9 @@ VOID = frozenset("area base br col embed hr img input link meta param source tra
 _TEXT, _START, _END, _ALONE = "text", "start", "end", "alone"
 _NOT_TEXT = ("script", "style")
 
+Part = tuple[str, str, str]
+"""(kind, the characters as they stand there, name of the tag)."""
+
 
 @dataclass(slots=True)
 class Tag:
@@ -53,8 +56,8 @@ class Marked:
 def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False) -> Marked:
     """Take a line apart.
 
-    With ``placeholders``, ``{0}``, ``%s`` and the like are markup too: each takes the one space before it along (at the
-    start of the line, the one behind it). With ``entities`` the text is read as HTML: ``&amp;`` becomes ``&``.
+    With ``placeholders``, ``{0}``, ``%s`` and the like are markup too; one that stands between two spaces takes one of
+    them along, so that none is left over. With ``entities`` the text is read as HTML: ``&amp;`` becomes ``&``.
 
         >>> marked = parse_markup('See <a href="x">the <b>page</b></a>.<br/>')
         >>> marked.text
@@ -65,22 +68,17 @@ def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False
     """
     if "<" not in line and not (placeholders and ("{" in line or "%" in line)):
         return Marked(html.unescape(line) if entities else line, [])
-    texts: list[str] = []
-    tags: list[Tag] = []
-    length = 0
-    for kind, raw, name in _events(line):
-        if kind != _TEXT:
-            tags.append(Tag(raw, length, kind, name))
-            continue
-        at_start = not tags and not texts
-        for part, is_placeholder in _parts(raw, at_start) if placeholders else [(raw, False)]:
-            if is_placeholder:
-                tags.append(Tag(part, length, PLACEHOLDER))
-            else:
-                texts.append(html.unescape(part) if entities else part)
-                length += len(texts[-1])
-    _pair(tags)
-    return Marked("".join(texts), tags)
+    parts = [part for event in _events(line) for part in (_split(event) if placeholders else [event])]
+    gathered = _Gathered(entities)
+    for number, (kind, raw, name) in enumerate(parts):
+        if kind == _TEXT:
+            gathered.text(raw)
+        elif kind == PLACEHOLDER:
+            gathered.placeholder(parts, number)
+        else:
+            gathered.tags.append(Tag(raw, gathered.length, kind, name))
+    _pair(gathered.tags)
+    return Marked("".join(gathered.texts), gathered.tags)
 
 
 def strip_markup(line: str, *, placeholders: bool = True, entities: bool = False) -> str:
@@ -148,13 +146,13 @@ class _Events(HTMLParser):
 _PARSER = _Events()
 
 
-def _events(line: str) -> list[tuple[str, str, str]]:
+def _events(line: str) -> list[Part]:
     """(kind, raw, name) of each construct; text that was read in several parts is one."""
     if "<" not in line:
         return [(_TEXT, line, "")]
     found = _PARSER.read(line)
     stops = [start for start, _, _ in found[1:]] + [len(line)]
-    events: list[tuple[str, str, str]] = []
+    events: list[Part] = []
     inside = ""  # of a script or a style: no text
     for (start, kind, name), stop in zip(found, stops, strict=True):
         raw = line[start:stop]
@@ -169,19 +167,49 @@ def _events(line: str) -> list[tuple[str, str, str]]:
     return events
 
 
-def _parts(raw: str, at_start: bool) -> list[tuple[str, bool]]:
-    """Text and placeholders by turns: (characters, whether it is a placeholder), a space with it where it has one."""
-    found: list[tuple[str, bool]] = []
+def _split(event: Part) -> list[Part]:
+    """Text and the placeholders in it by turns; a tag as it is."""
+    kind, raw, _ = event
+    found: list[Part] = []
     done = 0
-    for start, end in find_placeholders(raw):
-        if start > done and raw[start - 1] == " ":
-            start -= 1
-        elif start == 0 and at_start and raw[end : end + 1] == " ":
-            end += 1
-        found += [(raw[done:start], False)] if start > done else []
-        found.append((raw[start:end], True))
+    for start, end in find_placeholders(raw) if kind == _TEXT else ():
+        found += [(_TEXT, raw[done:start], "")] if start > done else []
+        found.append((PLACEHOLDER, raw[start:end], ""))
         done = end
-    return [*found, (raw[done:], False)] if done < len(raw) else found
+    return [*found, (kind, raw[done:], "")] if found and done < len(raw) else found or [event]
+
+
+class _Gathered:
+    """The text and the tags of a line as far as it is read."""
+
+    def __init__(self, entities: bool) -> None:
+        self.texts: list[str] = []
+        self.tags: list[Tag] = []
+        self.length = 0
+        self._entities = entities
+        self._absorbed = 0  # characters at the start of the next text that a placeholder has taken
+
+    def text(self, raw: str) -> None:
+        """Add text."""
+        raw = raw[self._absorbed :]
+        self._absorbed = 0
+        self.texts.append(html.unescape(raw) if self._entities else raw)
+        self.length += len(self.texts[-1])
+
+    def placeholder(self, parts: list[Part], number: int) -> None:
+        """Add a placeholder. Between two spaces, or a space and an end of the line, it takes the one it touches."""
+        raw = parts[number][1]
+        following = next((part[1][0] for part in parts[number + 1 :] if part[0] == _TEXT), "")
+        before = next((text[-1] for text in reversed(self.texts) if text), "")
+        if before in ("", " ") and following in ("", " "):
+            if before and number and parts[number - 1][0] == _TEXT and self.texts[-1].endswith(" "):
+                self.texts[-1] = self.texts[-1][:-1]
+                self.length -= 1
+                raw = " " + raw
+            elif following and parts[number + 1][0] == _TEXT:
+                self._absorbed = 1
+                raw += " "
+        self.tags.append(Tag(raw, self.length, PLACEHOLDER))
 
 
 def _pair(tags: list[Tag]) -> None:

@@ -45,7 +45,7 @@ def _end_of_braces(text: str, start: int) -> int:
 
 def _end_of_percent(text: str, start: int) -> int:
     """The end of a printf placeholder at ``start``; ``start`` itself when there is none."""
-    if text[start] != "%" or (start and text[start - 1].isalnum()):
+    if text[start] != "%" or _is_ascii_word(text[max(0, start - 1) : start]):
         return start
     place = start + 1
     if text.startswith("(", place):
@@ -60,7 +60,12 @@ def _end_of_percent(text: str, start: int) -> int:
     if text.startswith(".", place):
         place = _skip_digits(text, place + 1)
     ends = place < len(text) and text[place] in _CONVERSIONS
-    return place + 1 if ends and not text[place + 1 : place + 2].isalnum() else start
+    return place + 1 if ends and not _is_ascii_word(text[place + 1 : place + 2]) else start
+
+
+def _is_ascii_word(letter: str) -> bool:
+    """Only ASCII letters and digits: Chinese and others have no spaces around a placeholder."""
+    return letter.isascii() and letter.isalnum()
 
 
 def _skip_digits(text: str, place: int) -> int:

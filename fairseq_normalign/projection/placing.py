@@ -180,7 +180,13 @@ def _place_of(
 
 
 def _by_neighbours(
-    placed: Placed, position: int, tag: Tag, before: int, after: int, edges: tuple[list[int], list[int]], pair: LinkedPair
+    placed: Placed,
+    position: int,
+    tag: Tag,
+    before: int,
+    after: int,
+    edges: tuple[list[int], list[int]],
+    pair: LinkedPair,
 ) -> int:
     """Rule 5; ``before`` source words are before the tag, and the first one behind it is word ``after``."""
     if before == 0:
