@@ -28,13 +28,13 @@ from ..projection.inserting import project_markup
 from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
 from ..projection.labels import project_labels
 from ..projection.markup import parse_markup, strip_markup
-from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of
+from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of, two_sides
 from ..projection.spans import GAPS
 from ..text.words import WORD_KINDS, word_finder
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
-comes out once, and the text is left as it is. --report names each tag or label that had no link, was cut, or was guessed.
+comes out once, and the text is left as it is. --report names each tag or label that had no link, was cut or guessed.
 """
 
 
@@ -99,6 +99,8 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
     if args.markup and args.gaps == "split":
         raise NormalignError("a tag cannot be split: each comes out once; choose --gaps close or --gaps main")
+    if args.report == args.output:
+        raise NormalignError(f"two outputs to the same file: {args.output}")
     given = [args.source, args.target, args.bitext, args.links[0], args.labels, args.scores]
     if given.count("-") > 1:
         raise NormalignError("standard input ('-') can be read only once")
@@ -107,9 +109,9 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _strip(args: argparse.Namespace) -> None:
-    lines = _sources(args)
-    if lines is None:
+    if not (args.source or args.bitext):
         raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
+    lines = (source for source, _ in read_bitext(args.bitext)) if args.bitext else read_lines(args.source)
     with open_output(args.output) as handle:
         for line in lines:
             print(strip_markup(line, placeholders=not args.no_placeholders, entities=args.entities), file=handle)
@@ -117,9 +119,13 @@ def _strip(args: argparse.Namespace) -> None:
 
 def _project(args: argparse.Namespace) -> None:
     kind = None if args.markup else args.label_format or _label_format(args.labels)
-    targets = sides_of(_targets(args), word_finder(args.words, language=args.target_language))
-    sources = _marked_sides(args) if args.markup else _labelled_sides(args, kind)
-    reader = PairReader(sources, targets, (args.labels or args.source or args.bitext, args.target or args.bitext))
+    source_lines: Iterator[str] | None = read_lines(args.source) if args.source else None
+    target_lines = read_lines(args.target) if args.target else iter(())
+    if args.bitext:
+        source_lines, target_lines = two_sides(args.bitext)
+    sides = _marked_sides(args, source_lines) if args.markup else _labelled_sides(args, kind, source_lines)
+    targets = sides_of(target_lines, word_finder(args.words, language=args.target_language))
+    reader = PairReader(sides, targets, (args.labels or args.source or args.bitext, args.target or args.bitext))
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
         file = stack.enter_context(_links(args, args.links[0]))
@@ -168,30 +174,18 @@ def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
     print(f"normalign project: {total} {what}{': ' + found if found else ''}{hint}", file=sys.stderr)
 
 
-def _sources(args: argparse.Namespace) -> Iterator[str] | None:
-    if args.bitext:
-        return (source for source, _ in read_bitext(args.bitext))
-    return read_lines(args.source) if args.source else None
-
-
-def _targets(args: argparse.Namespace) -> Iterator[str]:
-    if args.bitext:
-        return (target for _, target in read_bitext(args.bitext))
-    return read_lines(args.target)
-
-
-def _marked_sides(args: argparse.Namespace) -> Iterator[Side]:
+def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None) -> Iterator[Side]:
     find = word_finder(args.words, language=args.source_language)
-    for line in _sources(args) or ():
+    for line in lines or ():
         marked = parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities)
         yield Side(marked.text, find(marked.text), marked)
 
 
-def _labelled_sides(args: argparse.Namespace, kind: str | None) -> Iterator[Side]:
+def _labelled_sides(args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None) -> Iterator[Side]:
     if kind == "conll":
         return read_conll(args.labels, word_column=args.word_column, label_column=args.label_column)
     find = word_finder(args.words, language=args.source_language)
-    return read_json_labels(args.labels, _sources(args), find)
+    return read_json_labels(args.labels, lines, find)
 
 
 def _label_format(path: str) -> str:

@@ -120,3 +120,9 @@ def read_bitext(path: str | Path) -> Iterator[tuple[str, str]]:
     """The pairs of a file that holds both sides on each line."""
     for number, line in enumerate(read_lines(path), start=1):
         yield split_pair(line, lambda number=number: f"{display_name(path)}:{number}")  # type: ignore[misc]
+
+
+def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:
+    """The source lines and the target lines of a file that holds both; it is read once, by whoever asks first."""
+    first, second = itertools.tee(read_bitext(path))
+    return (source for source, _ in first), (target for _, target in second)
