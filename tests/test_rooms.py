@@ -17,10 +17,14 @@ MAY_IMPORT = {
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
-    "bridge": {"alignment", "attribution", "analysis", "text", "models", "tasks"},
-    "models": {"alignment", "attribution", "analysis", "bridge"},
-    "tasks": {"alignment", "attribution", "analysis", "bridge"},
-    "cli": {"alignment", "attribution", "analysis", "report", "bridge", "text", "projection", "models", "tasks"},
+    "hosts": {"alignment", "attribution", "analysis", "text", "aligning", "tasks"},
+    "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
+    "models": {"alignment", "attribution", "analysis", "hosts"},
+    "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
+    "cli": {
+        *("alignment", "attribution", "analysis", "report", "text", "projection"),
+        *("hosts", "aligning", "models", "tasks"),
+    },
 }
 FORBIDDEN = {
     "alignment": {"torch", "fairseq", "matplotlib"},
@@ -30,7 +34,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "version"}
+COMMON = {"errors", "files", "half_precision", "packed", "requirements", "version"}
 
 
 def imported(path: Path) -> set[str]:

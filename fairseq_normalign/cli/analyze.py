@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..alignment.formats import FORMATS
+from ..analysis.attention_batch import Inventory, categorize
 from ..analysis.categories import CategoryShares
 from ..analysis.dispersion import Dispersion
-from ..analysis.findings import Analysis, Table
 from ..analysis.frequency import Frequency
-from ..analysis.heads import Heads
+from ..analysis.head_roles import Heads
 from ..analysis.mixing import Mixing
-from ..analysis.observed import Inventory, categorize
-from ..analysis.relation import Relation
-from ..analysis.singular import singular_tables, singular_values
+from ..analysis.singular_values import singular_tables, singular_values
+from ..analysis.tables import Analysis, Table
+from ..analysis.weight_norm_correlation import Relation
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
 from ..report.attention import STYLES, render_tables
@@ -47,8 +47,8 @@ from .model_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..bridge.bitext import Pair
-    from ..bridge.observing import Observer
+    from ..aligning.bitext import Pair
+    from ..aligning.observing import Observer
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
 KINDS = ("encoder", "decoder", "cross")
@@ -127,8 +127,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _observer(args: argparse.Namespace) -> Observer:
-    from ..bridge.bert import BertObserver, is_bert
-    from ..bridge.masked import masked_observer, masked_state
+    from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
+    from ..hosts.transformers.transformers_lm import BertObserver, is_bert
 
     options = model_options(args, args.path)
     if is_bert(args.path):
@@ -145,9 +145,9 @@ def _observer(args: argparse.Namespace) -> Observer:
 
 
 def _pair_observer(args: argparse.Namespace) -> Observer:
-    from ..bridge.directions import make_direction
-    from ..bridge.observing import PairObserver
-    from ..bridge.options import AlignmentOptions
+    from ..aligning.build import make_direction
+    from ..aligning.observing import PairObserver
+    from ..aligning.options import AlignmentOptions
 
     if args.mask:
         raise NormalignError("--mask is for masked language models; this model translates")
@@ -233,7 +233,7 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
 
 def _windows(args: argparse.Namespace) -> Iterator[list[Pair]]:
     """The lines that are asked for, a window at a time; without a target that side is empty."""
-    from ..bridge.bitext import WINDOW, Bitext
+    from ..aligning.bitext import WINDOW, Bitext
 
     if args.target is None:
         pairs: Iterator[Pair] = ((line, "") for line in read_lines(args.source))
@@ -268,8 +268,8 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
     """AER and relevance, where they were asked for."""
     if not (args.gold or args.relevance):
         return
-    from ..bridge.head_scores import error_of_heads, relevance_of_heads
-    from ..bridge.observing import PairObserver
+    from ..aligning.head_importance import error_of_heads, relevance_of_heads
+    from ..aligning.observing import PairObserver
 
     if not isinstance(observer, PairObserver):
         raise NormalignError("--gold and --relevance need a model that translates")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..alignment.decide import Link
 from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
-from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
@@ -37,9 +37,10 @@ from .model_arguments import (
 )
 
 if TYPE_CHECKING:
+    from ..aligning.bitext import Pair
+    from ..aligning.directions import Direction
     from ..analysis.decisions import PairDecisions
-    from ..bridge.bitext import Pair
-    from ..bridge.corpus import Direction, Encoded
+    from ..hosts.protocol import EncodedPair
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--symmetrize",
         default="grow-diag,agreed-grow-diag",
         metavar="WAYS",
-        help=f"with --reverse-path, separated by commas: {', '.join(METHODS)}; with '{AGREED}' in front the soft "
-        "alignments are multiplied first (grow-diag,agreed-grow-diag)",
+        help=f"with --reverse-path, separated by commas: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the "
+        "soft alignments are multiplied first (grow-diag,agreed-grow-diag)",
     )
     group.add_argument("--limit", type=positive, metavar="N", help="the first N sentences only")
     group.add_argument("--bootstrap", type=positive, default=1000, metavar="N", help="resamplings (1000)")
@@ -86,7 +87,13 @@ def run(args: argparse.Namespace) -> None:
     others = {name: _links(args, file, len(golds)) for name, file in added.items()}
     seeds = [
         _seed(
-            args, path, reverse, pairs, golds, methods, soft=bool(reverse) and any(way in SOFT_METHODS for way in ways)
+            args,
+            path,
+            reverse,
+            pairs,
+            golds,
+            methods,
+            soft=bool(reverse) and any(way in SOFT_SYMMETRIZATIONS for way in ways),
         )
         for path, reverse in zip(args.path, args.reverse_path or [None] * len(args.path), strict=True)
     ]
@@ -111,8 +118,8 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
     for way in ways:
-        if way not in (*METHODS, *SOFT_METHODS):
-            choices = ", ".join((*METHODS, *SOFT_METHODS))
+        if way not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
+            choices = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
             raise NormalignError(f"unknown symmetrization '{way}'; choose some of {choices}")
     added = {}
     for given in args.add:
@@ -136,7 +143,7 @@ def _texts(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
-    from ..bridge.bitext import Bitext
+    from ..aligning.bitext import Bitext
 
     golds = read_gold(
         args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold, **_texts(args)
@@ -177,23 +184,27 @@ def _seed(
 
 
 def _decide(
-    args: argparse.Namespace, direction: Direction, encoded: Sequence[Encoded | str], methods: Sequence[str], soft: bool
+    args: argparse.Namespace,
+    direction: Direction,
+    encoded: Sequence[EncodedPair | str],
+    methods: Sequence[str],
+    soft: bool,
 ) -> tuple[list[PairDecisions | None], dict[str, float]]:
     """-> the decisions on every pair, and pairs a second by method."""
     from tqdm import tqdm
 
-    from ..bridge.every_layer import Readers, decide_everything
+    from ..aligning.decisions import Survey
 
-    readers = Readers(direction, methods)
-    readers.warm_up(direction, encoded)
+    survey = Survey(direction, methods)
+    survey.warm_up(encoded)
     shown = args.progress or sys.stderr.isatty()
     with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
-        readers.on_method = bar.set_postfix_str
-        decisions = decide_everything(direction, encoded, readers, soft=soft, done=bar.update)
+        survey.reader.on_method = bar.set_postfix_str
+        decisions = survey.decide(encoded, soft=soft, done=bar.update)
     aligned = sum(pair is not None for pair in decisions)
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
-    return decisions, {name: aligned / seconds for name, seconds in readers.seconds.items()}
+    return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     prepare_torch(args)
-    from ..bridge.bitext import Bitext
-    from ..bridge.layer_auto import judge_by_text
+    from ..aligning.bitext import Bitext
+    from ..aligning.choose_layer import judge_by_text
 
     bitext = Bitext(args.source, args.target)
     bitext.count()

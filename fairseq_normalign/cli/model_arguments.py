@@ -6,14 +6,16 @@ import argparse
 import os
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
+from ..text.subwords import TOKENIZERS
 
 if TYPE_CHECKING:
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import ModelOptions, TextOptions
-    from ..bridge.options import AlignmentOptions
+    from ..aligning.directions import BitextAligner
+    from ..aligning.options import AlignmentOptions
+    from ..hosts.options import ModelOptions
+    from ..text.options import TextOptions
 
 
 def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -27,8 +29,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
     )
     group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    group.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
-    group.add_argument("--target-lang", metavar="L")
+    add_task_arguments(group)
     group.add_argument("--cpu", action="store_true", help="use no GPU")
     group.add_argument("--threads", type=positive, metavar="N", help="threads of each process on CPU")
     precision = group.add_mutually_exclusive_group()
@@ -37,6 +38,34 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--max-tokens", type=positive, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
     )
+
+
+def add_task_arguments(group: argparse._ArgumentGroup) -> None:
+    """Languages and what else a multilingual checkpoint may need, under the names of fairseq's own flags."""
+    group.add_argument(
+        "--source-lang", metavar="L", help="where neither checkpoint nor data say it, and of a multilingual model"
+    )
+    group.add_argument("--target-lang", metavar="L")
+    group.add_argument("--fixed-dictionary", metavar="FILE", help="multilingual: the dictionary of all languages")
+    group.add_argument("--lang-dict", metavar="FILE", help="multilingual: its languages, one per line, in their order")
+    group.add_argument("--lang-pairs", metavar="PAIRS", help="multilingual: its directions, as a list or a file")
+    group.add_argument(
+        "--user-dir", metavar="DIR", action="append", default=[], help="code of an architecture or task; repeatable"
+    )
+
+
+def task_options(args: argparse.Namespace) -> dict[str, str]:
+    """What is given in place of what the checkpoint says."""
+    given = {name: getattr(args, name) for name in ("fixed_dictionary", "lang_dict", "lang_pairs")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def load_user_dirs(args: argparse.Namespace) -> None:
+    """Import the code that the user has for fairseq."""
+    if args.user_dir:
+        from ..hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(args.user_dir)
 
 
 def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -49,6 +78,7 @@ def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = Fa
         help="checkpoint that translates target to source",
     )
     group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
+    group.add_argument("--reverse", action="store_true", help="the same multilingual checkpoint, the other way round")
 
 
 def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -59,7 +89,11 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
     group.add_argument(
-        "--bpe-codes", nargs="+", default=[], metavar="FILE", help="subword-nmt codes: of both sides, or source target"
+        "--bpe-codes",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="subword-nmt or fastBPE codes: of both sides, or source target",
     )
     group.add_argument(
         "--sentencepiece-model",
@@ -68,7 +102,7 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
         metavar="FILE",
         help="SentencePiece: of both sides, or source target",
     )
-    group.add_argument("--tokenizer", choices=("moses",), help="lines are raw text; links count the words it makes")
+    group.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text; links count the words it makes")
     group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
 
 
@@ -108,8 +142,29 @@ def prepare_torch(args: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
+    from ..aligning.processes import own_device
+    from ..half_precision import prepare_cpu
+
     if args.threads is not None:
         torch.set_num_threads(args.threads)
+    precision = _precision(args)
+    if precision and own_device(cpu=args.cpu) == "cpu":
+        prepare_cpu(precision, started=False)
+    load_user_dirs(args)
+    settle_reverse(args)
+
+
+def _precision(args: argparse.Namespace) -> str | None:
+    return "fp16" if args.fp16 else "bf16" if args.bf16 else None
+
+
+def settle_reverse(args: argparse.Namespace) -> None:
+    """--reverse names the same checkpoint for the other direction."""
+    if not getattr(args, "reverse", False):
+        return
+    if args.reverse_path:
+        raise NormalignError("--reverse uses the checkpoint of --path the other way round; leave --reverse-path out")
+    args.reverse_path, args.reverse_data = args.path, args.data
 
 
 def positive(text: str) -> int:
@@ -142,18 +197,20 @@ def bitext_aligner(
     combine: str = "grow-diag",
 ) -> BitextAligner:
     """The model at --path and, if there is one, that at --reverse-path."""
-    from ..bridge.corpus import BitextAligner
-    from ..bridge.directions import make_direction
-    from ..bridge.options import TAGS, AlignmentOptions
+    from ..aligning.build import make_bitext_aligner
+    from ..aligning.options import AlignmentOptions
+    from ..text.tags import TAGS
 
     options = options or AlignmentOptions(null=args.null, tags=args.tags or TAGS)
-    text = text_options(args)
-    how: dict[str, Any] = {"max_tokens": args.max_tokens, "level": level}
-    forward = make_direction(model_options(args, args.path), text, options, **how)
-    backward = None
-    if args.reverse_path:
-        backward = make_direction(model_options(args, args.reverse_path, reverse=True), text.turned(), options, **how)
-    return BitextAligner(forward, backward, combine)
+    return make_bitext_aligner(
+        model_options(args, args.path),
+        model_options(args, args.reverse_path, reverse=True) if args.reverse_path else None,
+        text_options(args),
+        options,
+        max_tokens=args.max_tokens,
+        level=level,
+        combine=combine,
+    )
 
 
 MANY_UNKNOWN = 0.3
@@ -162,7 +219,7 @@ MANY_UNKNOWN = 0.3
 
 def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
     """Codes or a dictionary of another model make nonsense without an error: say that many pieces are unknown."""
-    for side, encoder in (("source", aligner.forward.source), ("target", aligner.forward.target)):
+    for side, encoder in (("source", aligner.forward.host.source), ("target", aligner.forward.host.target)):
         if encoder.unknown > MANY_UNKNOWN * encoder.seen:
             print(
                 f"{name}: warning: {encoder.unknown} of {encoder.seen} {side} pieces are not in the dictionary; "
@@ -173,8 +230,8 @@ def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
     """The model at ``path``; ``reverse``: it is that of the other direction."""
-    from ..bridge.directions import ModelOptions
-    from ..bridge.processes import own_device
+    from ..aligning.processes import own_device
+    from ..hosts.options import ModelOptions
 
     languages = (args.source_lang, args.target_lang)
     return ModelOptions(
@@ -183,20 +240,22 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
         source_lang=languages[1] if reverse else languages[0],
         target_lang=languages[0] if reverse else languages[1],
         device=own_device(cpu=args.cpu),
-        precision="fp16" if args.fp16 else "bf16" if args.bf16 else None,
+        precision=_precision(args),
+        task_options=task_options(args),
     )
 
 
 def text_options(args: argparse.Namespace) -> TextOptions:
     """How lines become pieces."""
-    from ..bridge.directions import TextOptions
+    from ..text.options import TextOptions
 
     return TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
 
 
 def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
     """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..bridge.options import DEFAULT_SETTING, TAGS, AlignmentOptions
+    from ..aligning.options import DEFAULT_SETTING, AlignmentOptions
+    from ..text.tags import TAGS
 
     return AlignmentOptions(
         method=args.method,

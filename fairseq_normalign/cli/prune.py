@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..bridge.pruning import prune
+    from ..hosts.fairseq.pruning import prune
 
     check_writable(args.output)
     if args.output == args.checkpoint:

@@ -17,8 +17,8 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 )
 
 from ..attribution.records import KINDS
-from ..bridge.heads import gates_of
 from ..errors import NormalignError
+from ..hosts.fairseq.gated_heads import gates_of
 
 
 @dataclass

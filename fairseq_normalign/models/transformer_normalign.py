@@ -21,7 +21,7 @@ from fairseq.models.transformer.transformer_legacy import (
 )
 
 from ..analysis.gates import HeadGates
-from ..bridge.heads import add_gates, gated_kinds, read_heads, shrink
+from ..hosts.fairseq.gated_heads import add_gates, gated_kinds, read_heads, shrink
 
 
 @register_model("transformer_normalign")

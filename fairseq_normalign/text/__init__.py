@@ -1,1 +1,1 @@
-"""Lines, their words and the pieces of a model, with character offsets. No host is imported here."""
+"""Lines of text made into words and pieces, without any model."""

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_normalign.bridge.loading import quiet
-from fairseq_normalign.bridge.register import register
+from fairseq_normalign.hosts.fairseq.loading import quiet
+from fairseq_normalign.hosts.fairseq.register import register
 
 warnings.filterwarnings("ignore", category=UserWarning, module="torch")
 
@@ -85,7 +85,7 @@ def make_checkpoint(folder: Path, size: Size) -> Path:
 
 def load(path: Path) -> Any:
     """The model and its task, as our commands load them."""
-    from fairseq_normalign.bridge.loading import load_models
+    from fairseq_normalign.hosts.fairseq.loading import load_models
 
     return load_models(path)
 

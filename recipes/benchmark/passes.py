@@ -14,12 +14,12 @@ from made_up import batch_of, load
 from measuring import in_turns, peak_megabytes
 from torch import Tensor
 
+from fairseq_normalign.aligning.options import AlignmentOptions
+from fairseq_normalign.aligning.reader import Reader
 from fairseq_normalign.attribution import METHODS
 from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
-from fairseq_normalign.bridge.corpus import EncodedAligner
-from fairseq_normalign.bridge.every_layer import Readers
-from fairseq_normalign.bridge.forced import Batch, decoder_input, soft_alignments
-from fairseq_normalign.bridge.options import AlignmentOptions
+from fairseq_normalign.hosts.fairseq.host import FairseqModel
+from fairseq_normalign.hosts.protocol import Batch
 
 
 def slow_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,9 +45,10 @@ class Passes:
         self.model: Any = self.loaded.models[0]
         made = batch_of(pairs, length, len(self.loaded.source_dictionary))
         self.inputs = {name: made[name] for name in ("src_tokens", "src_lengths")}
-        self.batch = Batch(self.inputs, list(made["targets"]), range(pairs))
-        self.tokens = decoder_input(self.batch.targets, 2, 1)
-        self.encoded_aligner = EncodedAligner(self.loaded.task.build_aligner(self.loaded.models))
+        tokens = self.inputs["src_tokens"]
+        self.batch = Batch(self.inputs, tokens, tokens.eq(1), list(made["targets"]), range(pairs), (2,), 2, 1)
+        self.tokens = self.batch.decoder_input()
+        self.reader = Reader([FairseqModel(self.model)])
         self.layers = list(range(len(self.model.decoder.layers)))
 
     def plain(self) -> None:
@@ -62,16 +63,15 @@ class Passes:
 
     def method(self, name: str) -> None:
         """One method with its default options, at the layer where it is read by default."""
-        layer = AlignmentOptions(name).layer_of(self.model)
-        soft_alignments([self.model], self.batch, name, [layer], start=2, pad=1)
+        self.reader.read(self.batch, [AlignmentOptions(name).reading(self.reader.layers).place])
 
     def every(self) -> None:
         """Norms and weights of every layer, in one pass."""
-        self._readers(heads=False).read(self.batch)
+        self._read(heads=False)
 
     def heads(self) -> None:
         """Norms and weights of every layer and of every head, in one pass."""
-        self._readers(heads=True).read(self.batch)
+        self._read(heads=True)
 
     def slow(self) -> None:
         """Norms of every layer and head by the obvious formula, beside a plain forward pass."""
@@ -80,8 +80,9 @@ class Passes:
                 stack.enter_context(read_slowly(module.encoder_attn))
             self.plain()
 
-    def _readers(self, *, heads: bool) -> Readers:
-        return Readers(self.encoded_aligner, ["norms", "weights"], heads=heads)
+    def _read(self, *, heads: bool) -> None:
+        places = [place for name in ("norms", "weights") for place in self.reader.places(name, heads=heads)]
+        self.reader.read(self.batch, places)
 
 
 @contextlib.contextmanager

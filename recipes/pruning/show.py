@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairseq_normalign.bridge.checkpoints import safe_load
-from fairseq_normalign.bridge.heads import read_heads
-from fairseq_normalign.bridge.loading import quiet
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
+from fairseq_normalign.hosts.fairseq.gated_heads import read_heads
+from fairseq_normalign.hosts.fairseq.loading import quiet
 from fairseq_normalign.report.attention_figures import COLOURS, Picture
 from fairseq_normalign.report.text_tables import columns
 

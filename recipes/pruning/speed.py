@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from fairseq_normalign.bridge.loading import load_models, quiet
+from fairseq_normalign.hosts.fairseq.loading import load_models, quiet
 
 
 def batches(task: Any, max_tokens: int) -> list[dict[str, Any]]:

@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 import torch
 
@@ -11,16 +13,13 @@ from fairseq_normalign.attribution.block import (
 )
 from fairseq_normalign.attribution.norms import VectorNorms
 from fairseq_normalign.attribution.records import KINDS
-from fairseq_normalign.bridge.forced import decoder_input
-from fairseq_normalign.bridge.reading import read_attention
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.recording import read_attention
 
 
 @pytest.fixture
 def blocks(model, batch):
-    words = model.decoder.dictionary
-    targets = batch.targets[:2]
-    tokens = decoder_input(targets, words.eos(), words.pad())
+    tokens = dataclasses.replace(batch, targets=batch.targets[:2]).decoder_input()
     return {kind: read_attention(model, kind, batch.encoder_input, tokens, lambda block: block) for kind in KINDS}
 
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 import torch
-from tiny_models import tiny_batch, tiny_transformer
+from tiny_models import make_batch, soft_alignments, tiny_batch, tiny_transformer
 
+from fairseq_normalign.aligning.options import AlignmentOptions
 from fairseq_normalign.attribution import METHODS, ModelMethod, get_method, method_class
-from fairseq_normalign.bridge.forced import soft_alignments
-from fairseq_normalign.bridge.options import AlignmentOptions
 from fairseq_normalign.errors import NormalignError
 
 QUICK = {"smoothgrad": "smoothgrad:n=2", "integrated-gradients": "integrated-gradients:n=2"}
@@ -16,7 +15,7 @@ QUICK = {"smoothgrad": "smoothgrad:n=2", "integrated-gradients": "integrated-gra
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_every_method_gives_steps_by_source_positions(name, model):
     batch = tiny_batch()
-    found = soft_alignments([model], batch, QUICK.get(name, name), None, start=2, pad=1)
+    found = soft_alignments([model], batch, QUICK.get(name, name), None)
     layers = 2 if METHODS[name].layerwise else 1
     shapes = [(layers, 4, 5), (layers, 3, 3), (layers, 5, 3)]  # targets of 3, 2 and 4 pieces; sources of 5 and 3
     assert [soft.shape for soft in found] == shapes
@@ -27,11 +26,10 @@ def test_every_method_gives_steps_by_source_positions(name, model):
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_a_pair_alone_is_the_pair_in_a_batch(name, model):
     batch = tiny_batch()
-    second = {"src_tokens": batch.encoder_input["src_tokens"][1:, 2:], "src_lengths": torch.tensor([3])}
-    alone = type(batch)(second, batch.targets[1:2], [0])
+    alone = make_batch(batch.source_tokens[1:, 2:], batch.targets[1:2], [0], model.decoder.dictionary)
     method = QUICK.get(name, name)
-    together = soft_alignments([model], batch, method, None, start=2, pad=1)[1]
-    np.testing.assert_allclose(soft_alignments([model], alone, method, None, start=2, pad=1)[0], together, atol=1e-9)
+    together = soft_alignments([model], batch, method, None)[1]
+    np.testing.assert_allclose(soft_alignments([model], alone, method, None)[0], together, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -39,7 +37,7 @@ def test_the_model_is_left_as_it_was(name):
     model = tiny_transformer()
     model.train()
     before = {key: value.clone() for key, value in model.state_dict().items()}
-    soft_alignments([model], tiny_batch(), QUICK.get(name, name), [0], start=2, pad=1)
+    soft_alignments([model], tiny_batch(), QUICK.get(name, name), [0])
     assert model.training
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
     assert not any(getattr(module, "skip_embed_dim_check", False) for module in model.modules())
@@ -48,8 +46,8 @@ def test_the_model_is_left_as_it_was(name):
 
 def test_an_ensemble_of_one_model_twice_is_that_model_normalized(model):
     for name in ("erasure", "norms"):
-        one = soft_alignments([model], tiny_batch(), name, [0], start=2, pad=1)[0]
-        two = soft_alignments([model, model], tiny_batch(), name, [0], start=2, pad=1)[0]
+        one = soft_alignments([model], tiny_batch(), name, [0])[0]
+        two = soft_alignments([model, model], tiny_batch(), name, [0])[0]
         np.testing.assert_allclose(two, one / np.abs(one).sum(-1, keepdims=True))
 
 
@@ -61,10 +59,10 @@ def test_every_method_says_what_it_is():
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
-def test_options_follow_the_method(name, model):
+def test_options_follow_the_method(name):
     options = AlignmentOptions(method=name)
     assert options.setting == METHODS[name].default_setting
-    assert options.layer_of(model) in range(2 if METHODS[name].layerwise else 1)
+    assert options.layer_of(2) in range(2 if METHODS[name].layerwise else 1)
 
 
 def test_options_that_do_not_apply_are_refused():
@@ -75,7 +73,7 @@ def test_options_that_do_not_apply_are_refused():
     with pytest.raises(NormalignError, match="no single heads"):
         AlignmentOptions(method="rollout", head=1)
     with pytest.raises(NormalignError, match="no single heads"):
-        soft_alignments([tiny_transformer()], tiny_batch(), "saliency", None, start=2, pad=1, by_head=True)
+        soft_alignments([tiny_transformer()], tiny_batch(), "saliency", None, by_head=True)
 
 
 def test_options_of_a_method_are_in_its_name():

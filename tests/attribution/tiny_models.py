@@ -6,13 +6,16 @@ from __future__ import annotations
 from argparse import Namespace
 from types import SimpleNamespace
 
+import numpy as np
 import torch
 from fairseq.data import Dictionary
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import base_architecture
 
-from fairseq_normalign.bridge.forced import Batch, decoder_input
-from fairseq_normalign.bridge.view import forced_view
+from fairseq_normalign.aligning.reader import Reader
+from fairseq_normalign.alignment.readings import EACH, Place
+from fairseq_normalign.hosts.fairseq.host import FairseqModel
+from fairseq_normalign.hosts.protocol import Batch
 
 WORDS = 9
 
@@ -56,11 +59,24 @@ def tiny_batch(words: Dictionary | None = None) -> Batch:
     pad, eos = words.pad(), words.eos()
     sources = torch.tensor([[first, first + 1, first + 2, first + 3, eos], [pad, pad, first + 4, first + 5, eos]])
     targets = [torch.tensor(t) + first for t in ([5, 6, 7], [8, 1], [2, 3, 4, 0])]
-    return Batch({"src_tokens": sources, "src_lengths": torch.tensor([5, 3])}, targets, [0, 1, 1])
+    return make_batch(sources, targets, [0, 1, 1], words)
+
+
+def make_batch(sources, targets, rows, words: Dictionary) -> Batch:
+    """A batch of token tensors; ``words`` is the dictionary of both sides."""
+    padding = sources.eq(words.pad())
+    inputs = {"src_tokens": sources, "src_lengths": (~padding).sum(1)}
+    return Batch(inputs, sources, padding, targets, rows, (words.eos(),), words.eos(), words.pad())
 
 
 def tiny_view(model: TransformerModel, batch: Batch | None = None):
     batch = batch or tiny_batch()
-    words = model.decoder.dictionary
-    tokens = decoder_input(batch.targets, words.eos(), words.pad())
-    return forced_view(model, batch.encoder_input, batch.targets, tokens, batch.rows)
+    return FairseqModel(model).view(batch)
+
+
+def soft_alignments(models, batch: Batch, method: str, layers=None, *, head=None, by_head: bool = False):
+    """What the reader reads of every target: [layers, T + 1, S], or [layers, H, T + 1, S] by head."""
+    reader = Reader([model if isinstance(model, FairseqModel) else FairseqModel(model) for model in models])
+    chosen = range(reader.layers if reader.method(method).layerwise else 1) if layers is None else layers
+    places = [Place(method, layer, EACH if by_head else head) for layer in chosen]
+    return [np.stack([found[place] for place in places]) for found in reader.read(batch, places)]

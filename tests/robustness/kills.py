@@ -158,7 +158,7 @@ def kill_job(job: Job, times: int, chance: random.Random, folder: Path) -> Tally
 
 def in_process(arguments: Callable[[Path, bool], Sequence[object]], window: int = 64) -> Callable[[Path, bool], int]:
     """A verb of ours in a forked process; windows are small, so that there are many moments between two."""
-    from fairseq_normalign.bridge import bitext
+    from fairseq_normalign.aligning import bitext
     from fairseq_normalign.cli import main
 
     def start(folder: Path, again: bool) -> int:

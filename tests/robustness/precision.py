@@ -14,10 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.bridge.bitext import Bitext
-from fairseq_normalign.bridge.corpus import Direction, Keep, PairAlignment
-from fairseq_normalign.bridge.directions import ModelOptions, TextOptions, make_direction
-from fairseq_normalign.bridge.options import AlignmentOptions
+from fairseq_normalign.aligning.bitext import Bitext
+from fairseq_normalign.aligning.build import make_direction
+from fairseq_normalign.aligning.directions import Direction, Keep, PairAlignment
+from fairseq_normalign.aligning.options import AlignmentOptions
+from fairseq_normalign.hosts.options import ModelOptions
+from fairseq_normalign.text.options import TextOptions
 
 
 @dataclass(frozen=True)

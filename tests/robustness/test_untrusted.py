@@ -21,10 +21,10 @@ import torch
 
 from fairseq_normalign.alignment.dump import Dump, DumpWriter
 from fairseq_normalign.alignment.pieces import Segmentation
-from fairseq_normalign.bridge.checkpoints import safe_load
-from fairseq_normalign.bridge.register import register
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
+from fairseq_normalign.hosts.fairseq.register import register
 from tests.conftest import REPOSITORY
 
 from .room import make_models

@@ -6,9 +6,9 @@ import argparse
 import itertools
 from pathlib import Path
 
-from fairseq_normalign.bridge.text import SentencePiece
 from fairseq_normalign.errors import MissingExtra, NormalignError
 from fairseq_normalign.files import read_lines, words_of
+from fairseq_normalign.text.subwords import SentencePiece
 
 from .tokenize import whole_lines
 

@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from fairseq_normalign.bridge.text import MosesTokenizer
 from fairseq_normalign.files import read_lines
+from fairseq_normalign.text.subwords import MosesTokenizer
 
 PLAIN = str.maketrans(
     {

@@ -1,6 +1,6 @@
 """fairseq's ``--user-dir`` of this recipe: all of fairseq_normalign, and the criterion that teaches alignments."""
 
-from fairseq_normalign.bridge.register import register
+from fairseq_normalign.hosts.fairseq.register import register
 
 register()
 

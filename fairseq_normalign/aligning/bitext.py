@@ -1,0 +1,100 @@
+"""Two files of lines read in step, in windows.
+
+What is computed together is fixed by the position of a line in its file and by nothing else: floats differ in their
+last bits between batches of different shape, and an alignment must not depend on how many processes share the work.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import NormalignError
+from ..files import STDIO, line_without_partner, open_input, read_parallel
+
+WINDOW = 1024
+"""Pairs that are read, sorted by length, aligned and written together."""
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Window:
+    """Consecutive pairs of a bitext."""
+
+    number: int
+    first: int
+    """The position of its first pair in the bitext, from 0."""
+    pairs: list[Pair]
+    digest: str
+    """Of everything from the start of the bitext to the end of this window."""
+
+
+class Bitext:
+    """A source and a target file, line by line; ``-`` is standard input."""
+
+    def __init__(self, source: str | Path, target: str | Path, *, window: int | None = None) -> None:
+        """``window``: pairs in a window, if not as many as is usual."""
+        self.window = window or WINDOW
+        self.source = source
+        self.target = target
+        if str(source) == str(target) == STDIO:
+            raise NormalignError("standard input ('-') can be the source or the target, not both")
+        self._stream = read_parallel(self.source, self.target)
+        self._ahead: list[Pair] = []
+
+    @property
+    def is_seekable(self) -> bool:
+        """Whether both are plain files, which can be read more than once."""
+        return all(str(path) != STDIO and os.path.isfile(path) for path in (self.source, self.target))
+
+    def count(self) -> int | None:
+        """How many pairs there are, or None when that cannot be told before reading; unequal files are an error."""
+        if not self.is_seekable:
+            for path in (self.source, self.target):
+                if str(path) != STDIO and not os.path.exists(path):
+                    raise NormalignError(f"{path}: no such file")
+            return None
+        counts = [_count_lines(path) for path in (self.source, self.target)]
+        if counts[0] != counts[1]:
+            fewer, more = sorted(zip(counts, (self.source, self.target), strict=True), key=lambda side: side[0])
+            raise line_without_partner(more[1], fewer[1], fewer[0])
+        return counts[0]
+
+    def first(self, count: int) -> list[Pair]:
+        """The first pairs. They come again in :meth:`pairs`, from standard input too."""
+        if self.is_seekable:
+            return list(itertools.islice(read_parallel(self.source, self.target), count))
+        self._ahead += itertools.islice(self._stream, count - len(self._ahead))
+        return self._ahead[:count]
+
+    def pairs(self) -> Iterator[Pair]:
+        """Every pair; an end of one file before the other is an error."""
+        if self.is_seekable:
+            return read_parallel(self.source, self.target)
+        return itertools.chain(self._ahead, self._stream)
+
+    def windows(self) -> Iterator[Window]:
+        """The pairs in windows."""
+        digest = hashlib.sha256()
+        pairs = self.pairs()
+        for number in itertools.count():
+            window = list(itertools.islice(pairs, self.window))
+            if not window:
+                return
+            for source, target in window:
+                digest.update(f"{source}\n{target}\n".encode())
+            yield Window(number, number * self.window, window, digest.hexdigest())
+
+
+def _count_lines(path: str | Path) -> int:
+    count, last = 0, b"\n"
+    with open_input(path) as handle:
+        while chunk := handle.read(1 << 20):
+            count += chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")

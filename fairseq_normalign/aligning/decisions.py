@@ -1,0 +1,76 @@
+"""What every layer and head decides for given pairs, by several methods and in both settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from ..alignment.readings import EACH, Place
+from ..alignment.steps_to_words import SETTINGS, normalized, to_words
+from ..analysis.decisions import PairDecisions, best_sources
+from ..hosts.protocol import Batch, EncodedPair
+from .directions import EncodedAligner
+from .reader import Found, Reader
+
+
+class Survey:
+    """Reads every layer, and every head if wanted, of some methods, and decides by each of them."""
+
+    def __init__(self, direction: EncodedAligner, methods: Sequence[str], *, heads: bool = True) -> None:
+        self.direction = direction
+        self.reader = Reader(direction.models, check=direction.aligner.options.check)
+        self.methods = list(methods)
+        self._places = [place for name in methods for place in self.reader.places(name, heads=heads)]
+
+    def warm_up(self, encoded: Sequence[EncodedPair | str]) -> None:
+        """Read one pair and forget the time it took: whatever comes first pays for what is made only once."""
+        first = next((pair for pair in encoded if not isinstance(pair, str)), None)
+        for _, batch in self.direction.batches([first] if first else []):
+            self.reader.read(batch, self._places)
+        self.reader.seconds.clear()
+
+    def decide(
+        self,
+        encoded: Sequence[EncodedPair | str],
+        *,
+        soft: bool = False,
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[PairDecisions | None]:
+        """Return what every layer and head decides for each pair; None for a pair that cannot be aligned.
+
+        ``soft`` keeps the soft alignments of the layers as well; ``done`` is told how many pairs each batch had.
+        """
+        results: list[PairDecisions | None] = [None] * len(encoded)
+        for places, batch in self.direction.batches(encoded):
+            for place, pair in zip(places, self._decided(batch, soft), strict=True):
+                results[place] = pair
+            done(len(places))
+        return results
+
+    def _decided(self, batch: Batch, soft: bool) -> Iterator[PairDecisions]:
+        for sides, found in zip(batch.sentences, self.reader.read(batch, self._places), strict=True):
+            source, target = (side.at(self.direction.level) for side in sides)
+            pair = PairDecisions(source.words, target.words)
+            for name in self.methods:
+                layers, heads = by_layer(found, name, None), by_layer(found, name, EACH)
+                pair.means[name] = [float(one.mean()) for one in layers]
+                pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in heads]
+                for setting in sorted(self.reader.method(name).settings, key=SETTINGS.index):
+                    words = [to_words(one, target, source, setting) for one in layers]
+                    shares = [normalized(one) for one, _ in words]
+                    policy = self.direction.aligner.options.null
+                    pair.peaks[name, setting] = [float(one.max(axis=1).mean()) for one in shares]
+                    pair.layers[name, setting] = [best_sources(*one, policy) for one in words]
+                    if soft:
+                        pair.soft[name, setting] = shares
+                    pair.heads[name, setting] = [
+                        best_sources(*to_words(one, target, source, setting), policy) for one in heads
+                    ]
+            yield pair
+
+
+def by_layer(found: Found, method: str, head: int | None) -> list[np.ndarray]:
+    """Return the layers of a method, the bottom first."""
+    places: list[Place] = [place for place in found if place.method == method and place.head == head]
+    return [found[place] for place in sorted(places)]

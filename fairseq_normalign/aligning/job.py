@@ -1,0 +1,137 @@
+"""A whole bitext aligned window by window, by one process or several, and written in the order of the input."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from ..alignment.dump import DumpWriter
+from ..alignment.formats import pharaoh
+from ..errors import NormalignError
+from ..resumable import ANEW, PlainFiles, ResumableFiles
+from .bitext import Bitext, Window
+from .directions import BitextAligner, Keep, PairAlignment
+from .processes import Processes
+
+Files = ResumableFiles | PlainFiles
+Count = Callable[[int], object]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is written of every pair: links always, a line each of the others where it is asked for."""
+
+    scores: bool = False
+    soft: bool = False
+    layers: bool = False
+
+    @property
+    def keep(self) -> Keep:
+        """What the aligner has to keep for it."""
+        return Keep(soft=self.soft, layers=self.layers)
+
+    def texts(self, results: Sequence[PairAlignment]) -> list[str]:
+        """One text a file."""
+        lines = [[pharaoh(result.links) for result in results]]
+        if self.scores:
+            lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
+        if self.soft:
+            lines.append([_soft_line(result) for result in results])
+        return ["".join(f"{line}\n" for line in file) for file in lines]
+
+
+def _soft_line(result: PairAlignment) -> str:
+    rows = [] if result.soft is None else result.soft.tolist()
+    return " ".join(",".join(f"{value:.6f}" for value in row) for row in rows)
+
+
+@dataclass
+class _Part:
+    """What one process made of one window."""
+
+    texts: list[str] = field(default_factory=list)
+    skipped: Counter[str] = field(default_factory=Counter)
+    results: list[PairAlignment] = field(default_factory=list)
+    """Only when their layers are to be dumped."""
+    error: str | None = None
+
+
+def align_bitext(
+    bitext: Bitext,
+    aligner: BitextAligner,
+    files: Files | None,
+    group: Processes,
+    *,
+    outputs: Outputs,
+    dump: DumpWriter | None = None,
+    done: Count = lambda count: None,
+) -> Counter[str]:
+    """Align what ``files`` (of the first process) do not hold yet; -> how many pairs there were, and how many skipped.
+
+    Windows go to the processes in turn. ``done`` is told of pairs as this process aligns them.
+    """
+    first = group.share(files.journal.steps if files else 0)
+    counts: Counter[str] = Counter(files.journal.counts if files else {})
+    for round_ in _rounds(_unfinished(bitext, first, files), group.count):
+        mine = round_[group.rank] if group.rank < len(round_) else None
+        parts = group.gather(_align(mine, aligner, outputs, done))
+        for window, part in zip(round_, parts, strict=False):
+            if part.error is not None:
+                raise NormalignError(part.error)
+            counts.update({"pairs": len(window.pairs)})
+            counts.update(part.skipped)
+            if files is not None:
+                files.journal.counts = dict(counts)
+                files.append(part.texts, window.digest)
+            if dump is not None:
+                _add_to_dump(dump, window, part.results)
+    return counts
+
+
+def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Window]:
+    """The windows from ``first`` on; those before must be what they were."""
+    found = 0
+    for window in bitext.windows():
+        found += 1
+        if window.number >= first:
+            yield window
+        elif window.number == first - 1 and files is not None and window.digest != files.journal.digest:
+            raise _other_text(bitext, f"the first {window.first + len(window.pairs)} lines are not those")
+    if found < first:
+        raise _other_text(bitext, "there are fewer lines than those")
+
+
+def _other_text(bitext: Bitext, how: str) -> NormalignError:
+    return NormalignError(f"{bitext.source}, {bitext.target}: {how} of the interrupted run; {ANEW}")
+
+
+def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
+    while round_ := list(itertools.islice(windows, count)):
+        yield round_
+
+
+def _align(window: Window | None, aligner: BitextAligner, outputs: Outputs, done: Count) -> _Part:
+    """A user's mistake travels to the first process, which alone speaks."""
+    if window is None:
+        return _Part()
+    try:
+        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, done=done)
+    except NormalignError as error:
+        return _Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
+    skipped = Counter(result.skipped for result in results if result.skipped)
+    return _Part(outputs.texts(results), skipped, results if outputs.layers else [])
+
+
+def _add_to_dump(dump: DumpWriter, window: Window, results: Sequence[PairAlignment]) -> None:
+    for number, result in enumerate(results, start=window.first):
+        if result.read is not None:
+            dump.add(
+                number,
+                source_pieces=result.read.source.pieces,
+                target_pieces=result.read.target.pieces,
+                source=result.read.source.by_word,
+                target=result.read.target.by_word,
+                layers=result.read.layers,
+            )

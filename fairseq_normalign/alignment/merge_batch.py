@@ -1,0 +1,95 @@
+"""Many sentence pairs at once: what :mod:`.words` and :mod:`.decide` do for one, without a Python loop a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .pieces import Segmentation
+from .steps_to_words import normalized, rows_of
+
+
+@dataclass(frozen=True)
+class BatchOfWords:
+    """Soft alignments of N pairs between words, padded with zeros to the longest."""
+
+    soft: np.ndarray
+    """[N, target words, source words]."""
+    null: np.ndarray
+    """[N, target words]: the largest value on positions that belong to no word."""
+    sizes: list[tuple[int, int]]
+    """N pairs: how many target words and source words are real."""
+
+    def of(self, number: int) -> np.ndarray:
+        """[target words, source words] of one pair, without padding."""
+        targets, sources = self.sizes[number]
+        return self.soft[number, :targets, :sources]
+
+    def best(self, policy: str = "best") -> np.ndarray:
+        """[N, target words]: the source word of each target word as :func:`.decide.argmax_links` chooses it, or -1."""
+        if not self.soft.shape[2]:
+            return np.full(self.soft.shape[:2], -1)
+        columns = np.arange(self.soft.shape[2])
+        is_real = columns < np.array([sources for _, sources in self.sizes])[:, None]  # [N, source words]
+        candidates = np.where(is_real[:, None, :], self.soft, -np.inf)
+        best = candidates.argmax(axis=2)
+        best[~self.soft.any(axis=2)] = -1
+        if policy == "unaligned":
+            best[self.null > candidates.max(axis=2)] = -1
+        return best
+
+    def confidence(self, best: np.ndarray) -> np.ndarray:
+        """[N, target words]: the share of the chosen source word in its row; 0 where there is none."""
+        if not self.soft.shape[2]:
+            return np.zeros(best.shape, dtype=self.soft.dtype)
+        share = np.take_along_axis(normalized(self.soft), np.maximum(best, 0)[..., None], axis=2)[..., 0]
+        return np.where(best >= 0, share, 0)
+
+
+def to_words_of_batch(
+    steps: Sequence[np.ndarray], targets: Sequence[Segmentation], sources: Sequence[Segmentation], setting: str
+) -> BatchOfWords:
+    """As :func:`.words.to_words`, for N pairs: ``steps`` are N arrays [T + 1 decoder steps, S source positions]."""
+    count = len(steps)
+    length = max((step.shape[0] - 1 for step in steps), default=0)
+    width = max((step.shape[1] for step in steps), default=0)
+    rows = np.zeros((count, length, width), dtype=np.float32)
+    for number, step in enumerate(steps):
+        rows[number, : step.shape[0] - 1, : step.shape[1]] = rows_of(step, setting)
+    by_source = _membership(sources, width)  # [N, S, source words]
+    by_target = _membership(targets, length)  # [N, T, target words]
+    mean = (by_target / np.maximum(by_target.sum(axis=1, keepdims=True), 1)).transpose(0, 2, 1)
+    soft = mean @ (rows @ by_source)
+    null = (mean @ _largest_special(rows, sources)[..., None])[..., 0]
+    sizes = [(len(target.spans), len(source.spans)) for target, source in zip(targets, sources, strict=True)]
+    return BatchOfWords(soft, null, sizes)
+
+
+def _membership(sides: Sequence[Segmentation], width: int) -> np.ndarray:
+    """[N, positions, words]: 1 where the position belongs to the word."""
+    counts = [len(side.spans) for side in sides]
+    spans = np.array([border for side in sides for span in side.spans for border in span], dtype=np.intp).reshape(-1, 2)
+    lengths = spans[:, 1] - spans[:, 0]
+    row, word = np.repeat(np.arange(len(sides)), counts), _counted(counts)
+    position = np.repeat(spans[:, 0], lengths) + _counted(lengths)
+    member = np.zeros((len(sides), width, max(counts, default=0)), dtype=np.float32)
+    member[np.repeat(row, lengths), position, np.repeat(word, lengths)] = 1
+    return member
+
+
+def _counted(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
+    """0, 1, ... up to each length, one after the other: [2, 3] -> [0, 1, 0, 1, 2]."""
+    lengths = np.asarray(lengths, dtype=np.intp)
+    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+def _largest_special(rows: np.ndarray, sources: Sequence[Segmentation]) -> np.ndarray:
+    """rows [N, T, S] -> [N, T]: the largest value on a position of no word; 0 where there is none."""
+    counts = [len(source.specials) for source in sources]
+    is_special = np.zeros((rows.shape[0], rows.shape[2]), dtype=bool)
+    positions = np.array([position for source in sources for position in source.specials], dtype=np.intp)
+    is_special[np.repeat(np.arange(len(sources)), counts), positions] = True
+    largest = np.where(is_special[:, None, :], rows, -np.inf).max(axis=2, initial=-np.inf)
+    return np.where(np.isneginf(largest), 0, largest).astype(rows.dtype)

@@ -1,1 +1,0 @@
-"""The room that knows fairseq: recording, forced decoding, the generation hook, checkpoints."""

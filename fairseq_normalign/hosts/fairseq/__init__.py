@@ -1,0 +1,1 @@
+"""fairseq, the first host: safe loading, recording, generation, pruning."""

@@ -1,0 +1,110 @@
+"""fairseq's masked language models: ``roberta``, ``masked_lm`` and what is built like them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from torch import Tensor
+
+from ...analysis.singular_values import Projections
+from ...errors import NormalignError
+from ...text.encoding import LineEncoder
+from ...text.options import TextOptions
+from ...text.subwords import MosesTokenizer
+from ...text.vocabulary import scheme_of_dictionary
+from ..observer import OneSided, Take
+from ..options import ModelOptions
+from .dictionaries import dictionary_inventory, load_dictionary
+from .loading import HOST_ERRORS, building, quiet
+from .recording import blocks_recorded, projections_of, teacher_forcing
+from .register import register
+
+MODELS = ("roberta", "masked_lm", "xlm", "bert")
+
+
+def masked_state(path: str | Path) -> dict[str, Any] | None:
+    """The checkpoint at ``path`` if it is one of a masked language model."""
+    register()
+    from .checkpoints import safe_load
+
+    if not Path(path).is_file():
+        return None
+    state = safe_load(str(path), mmap=True)
+    return state if _architecture(state).startswith(MODELS) else None
+
+
+def _architecture(state: dict[str, Any]) -> str:
+    if state.get("args") is not None:
+        return str(getattr(state["args"], "arch", ""))
+    config: Any = state.get("cfg")
+    model = config.get("model") if hasattr(config, "get") else None
+    return str(getattr(model, "arch", None) or getattr(model, "_name", "") or "")
+
+
+def masked_observer(
+    state: dict[str, Any], model: ModelOptions, text: TextOptions, *, max_tokens: int = 4000
+) -> MaskedObserver:
+    """Make the model, with ``dict.txt`` of its data directory, ready to observe lines."""
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.models import build_model
+
+    file = Path(model.data or Path(model.path).parent) / "dict.txt"
+    if not file.is_file():
+        raise NormalignError(f"{file}: no such dictionary; give the directory of the model's dict.txt as --data")
+    dictionary = load_dictionary(file)
+    dictionary.add_symbol("<mask>")
+    with building(model.path):
+        config = state["cfg"] if state.get("args") is None else convert_namespace_to_omegaconf(state["args"])
+    task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary, dictionary=dictionary)
+    with quiet():
+        with building(model.path):
+            built = build_model(config["model"], task)
+        try:
+            built.load_state_dict(state["model"], strict=True, model_cfg=config["model"])
+        except HOST_ERRORS as error:
+            reason = " ".join(str(error).split())[:200]
+            raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
+    model.place(built)
+    built.eval()
+    splitter = text.splitters([scheme_of_dictionary(dictionary)] * 2)[0]
+    tokenizer = MosesTokenizer(model.source_lang or "en") if text.tokenizer == "moses" else None
+    encoder = LineEncoder(dictionary, splitter, tokenizer=tokenizer, lowercase=text.lowercase)
+    return MaskedObserver(built, dictionary, encoder, max_tokens=max_tokens)
+
+
+class MaskedObserver(OneSided):
+    """A masked language model of fairseq: roberta, masked_lm and what is built like them."""
+
+    def __init__(self, model: Any, dictionary: Any, encoder: LineEncoder, *, max_tokens: int) -> None:
+        self._encoder = model.encoder.sentence_encoder
+        self._lines = encoder
+        self._dictionary = dictionary
+        self._model = model
+        self._layers = [self._encoder.layers[number] for number in range(len(self._encoder.layers))]
+        mask = dictionary.index("<mask>")
+        super().__init__(
+            dictionary_inventory(dictionary),
+            mask=None if mask == dictionary.unk() else mask,
+            max_tokens=max_tokens,
+            longest=int(model.max_positions()),
+        )
+
+    def encode(self, line: str) -> list[int]:
+        """``<s>``, the pieces, ``</s>``."""
+        return [self._dictionary.bos(), *self._lines(line).indices, self._dictionary.eos()]
+
+    def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
+        """Send pieces through the encoder."""
+        device = next(self._model.parameters()).device
+        tokens = tokens.masked_fill(~real, self._dictionary.pad()).to(device)
+        with (
+            teacher_forcing(self._model),
+            blocks_recorded(self._layers, "encoder", range(len(self._layers)), take),
+        ):
+            self._encoder(tokens)
+
+    def projections(self) -> list[Projections]:
+        """The parameters of f, a layer each."""
+        return [projections_of(layer.self_attn) for layer in self._layers]

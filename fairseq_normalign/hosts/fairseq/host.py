@@ -1,0 +1,270 @@
+"""fairseq behind the host protocol: its models as they are read, and with their text."""
+
+from __future__ import annotations
+
+import threading
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...analysis.attention_batch import Inventory
+from ...analysis.singular_values import Projections
+from ...errors import NormalignError
+from ...text.encoding import EncodedLine, LineEncoder
+from ...text.options import TextOptions
+from ...text.subwords import MosesTokenizer
+from ...text.tags import TAGS
+from ...text.vocabulary import Vocabulary, scheme_of_dictionary
+from ..options import ModelOptions
+from ..protocol import Batch, EncodedPair, Hypothesis, Take
+from .dictionaries import dictionary_inventory
+from .loading import LoadedModels, load_models
+from .recording import (
+    attention_layers,
+    decoder_layers,
+    projections_of,
+    run_decoder,
+    run_recorded,
+    teacher_forcing,
+)
+from .whole_model import ForcedView, forced_view
+
+
+class FairseqModel:
+    """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
+
+    def __init__(self, module: nn.Module, *, tags: int = 0) -> None:
+        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error.
+
+        ``tags``: how many target positions are taken by language tags.
+        """
+        self._tags = tags
+        self.module: Any = module
+        self._layers = len(decoder_layers(module))
+        self._turns = threading.RLock()  # hooks stand on the module: two threads would see each other's tensors
+
+    @property
+    def name(self) -> str:
+        """The name of the model's class."""
+        return type(self.module).__name__
+
+    @property
+    def layers(self) -> int:
+        """How many decoder layers it has."""
+        return self._layers
+
+    def count(self, kind: str = "cross") -> int:
+        """Return how many layers have the attention of ``kind``."""
+        return len(attention_layers(self.module, kind))
+
+    def projections(self, kind: str) -> list[Projections]:
+        """Return the parameters of the transformation f of every layer of ``kind``."""
+        name = "encoder_attn" if kind == "cross" else "self_attn"
+        return [projections_of(getattr(layer, name)) for layer in attention_layers(self.module, kind)]
+
+    @property
+    def max_positions(self) -> tuple[int, int]:
+        """How many source and target positions it has."""
+        source, target = self.module.max_positions()
+        return source, target - self._tags
+
+    @property
+    def precision(self) -> torch.dtype:
+        """The type of its parameters."""
+        return next(self.module.parameters()).dtype
+
+    def read_layers(
+        self,
+        batch: Batch,
+        layers: Sequence[int],
+        take: Take,
+        *,
+        kind: str = "cross",
+        blocks: bool = False,
+        outputs: bool = False,
+        encoded: Any = None,
+    ) -> None:
+        """Run one forced pass and hand out the records of ``layers``, as the protocol says."""
+
+        def run() -> None:
+            encoder_out = self._encoder_out(batch, encoded)
+            if kind != "encoder":
+                run_decoder(self.module, batch.decoder_input().to(batch.source_padding.device), encoder_out)
+
+        with self._turns, teacher_forcing(self.module):
+            run_recorded(self.module, run, layers, take, kind=kind, blocks=blocks, outputs=outputs)
+
+    def _encoder_out(self, batch: Batch, encoded: Any) -> Any:
+        """One row per target; rows are repeated or left out only where they are not those of the sources."""
+        encoder_out = encoded if encoded is not None else self.module.encoder(**batch.encoder_input)
+        device = batch.source_padding.device
+        rows = torch.as_tensor(list(batch.rows), device=device)
+        if torch.equal(rows, torch.arange(batch.source_padding.size(0), device=device)):
+            return encoder_out
+        return self.module.encoder.reorder_encoder_out(encoder_out, rows)
+
+    @contextmanager
+    def view(self, batch: Batch) -> Iterator[ForcedView]:
+        """Return the whole model with the targets forced."""
+        with self._turns, forced_view(self.module, batch) as view:
+            yield view
+
+
+def encode_batch(
+    pairs: Sequence[EncodedPair], names: Sequence[str], task: Any, start: tuple[int, ...], device: torch.device | str
+) -> Batch:
+    """Return encoded pairs as a batch; ``task`` has the dictionaries, ``start`` is what the decoder is given first."""
+    source, target = task.source_dictionary, task.target_dictionary
+    lengths = torch.tensor([len(line) for line, _ in pairs])
+    tokens = torch.full((len(pairs), int(lengths.max())), source.pad())
+    for row, (line, _) in enumerate(pairs):
+        tokens[row, : len(line)] = torch.tensor(line.indices)
+    tokens = tokens.to(device)
+    return Batch(
+        encoder_input={"src_tokens": tokens, "src_lengths": lengths.to(device)},
+        source_tokens=tokens,
+        source_padding=tokens.eq(source.pad()),
+        targets=[torch.tensor(line.indices, dtype=torch.long) for _, line in pairs],
+        rows=range(len(pairs)),
+        start=start,
+        end=task.frame().target_end[0],
+        pad=target.pad(),
+        names=names,
+        sentences=[(line.sentence, other.sentence) for line, other in pairs],
+    )
+
+
+class TaskBatches:
+    """Makes batches for the models of a task, which holds their dictionaries."""
+
+    def __init__(self, task: Any, models: Sequence[Any], *, tags_in_lines: bool = False) -> None:
+        """``tags_in_lines``: language tags are among the pieces of the target already, as in fairseq's datasets."""
+        self.task = task
+        self.models = list(models)
+        start: tuple[int, ...] = task.frame().target_start
+        self._start = start[:1] if tags_in_lines else start
+
+    @property
+    def device(self) -> torch.device:
+        """Where the models compute."""
+        return next(self.models[0].module.parameters()).device
+
+    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+        """Return encoded pairs as one batch, on the models' device."""
+        return encode_batch(pairs, names, self.task, self._start, self.device)
+
+
+class FairseqModels(TaskBatches):
+    """One model or an ensemble with its text; see :class:`fairseq_normalign.hosts.protocol.LoadedModel`."""
+
+    def __init__(
+        self,
+        models: Sequence[FairseqModel],
+        task: Any,
+        source: LineEncoder,
+        target: LineEncoder,
+        target_words: Vocabulary,
+    ) -> None:
+        """``target_words`` makes the indices of a translation into words."""
+        super().__init__(task, models)
+        self.source = source
+        self.target = target
+        self.target_words = target_words
+
+    @property
+    def languages(self) -> tuple[str | None, str | None]:
+        """The source and the target language."""
+        return self.task.languages
+
+    def inventories(self) -> tuple[Inventory, Inventory]:
+        """Return the pieces of the source and of the target dictionary."""
+        return dictionary_inventory(self.task.source_dictionary), dictionary_inventory(self.task.target_dictionary)
+
+    def translate(self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1) -> list[list[Hypothesis]]:
+        """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
+        found = self._generate(self._sample([self.source(line) for line in lines]), beam=max(beam, nbest))
+        return [[self._hypothesis(hypothesis) for hypothesis in beams[:nbest]] for beams in found]
+
+    def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
+        """Return the mean log-probability of each target, its end included, given its source."""
+        sample = self._sample([source for source, _ in pairs])
+        frame, pad = self.task.frame(), self.task.target_dictionary.pad()
+        whole = [[*frame.target_start, *target.indices, *frame.target_end] for _, target in pairs]
+        sample["target"] = _padded([line[1:] for line in whole], pad).to(self.device)
+        sample["net_input"]["prev_output_tokens"] = _padded([line[:-1] for line in whole], pad).to(self.device)
+        return [float(beams[0]["score"]) for beams in self._generate(sample, score_reference=True)]
+
+    def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
+        modules = [model.module for model in self.models]
+        generator = self.task.build_generator(modules, Namespace(**options))
+        with self.models[0]._turns:
+            return self.task.inference_step(generator, modules, sample)
+
+    def _sample(self, lines: Sequence[EncodedLine]) -> dict[str, Any]:
+        pad = self.task.source_dictionary.pad()
+        tokens = _padded([line.indices for line in lines], pad, left=True).to(self.device)
+        lengths = torch.tensor([len(line) for line in lines], device=self.device)
+        return {"net_input": {"src_tokens": tokens, "src_lengths": lengths}}
+
+    def _hypothesis(self, found: dict[str, Any]) -> Hypothesis:
+        indices = self.task.frame().pieces(found["tokens"].tolist())
+        return Hypothesis(EncodedLine(indices, self.target_words.sentence(indices)), float(found["score"]))
+
+
+def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
+    """N sequences of indices -> [N, longest], padded on the right or on the left."""
+    from fairseq.data.data_utils import collate_tokens
+
+    return collate_tokens([torch.tensor(row, dtype=torch.long) for row in rows], pad, left_pad=left)
+
+
+def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
+    """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
+    languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
+    loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
+    for module in loaded.models:
+        model.place(module)
+    return with_text(loaded, text, tags=tags)
+
+
+def load_reversed(model: ModelOptions, text: TextOptions, forward: FairseqModels, *, tags: str = TAGS) -> FairseqModels:
+    """The other direction of a multilingual model, which is loaded again only where its directions share nothing."""
+    task = forward.task
+    if not task.is_multilingual:
+        raise NormalignError(
+            f"{model.path}: translates {'-'.join(task.languages)} only; the other direction needs a model of its own"
+        )
+    if not task.serves_every_direction:
+        return load(model, text, tags=tags)
+    shared = with_text(LoadedModels([one.module for one in forward.models], task.reversed()), text, tags=tags)
+    shared.models = list(forward.models)
+    return shared
+
+
+def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
+    """Give loaded models their text: tokenization, pieces and dictionaries of both sides."""
+    dictionaries = loaded.source_dictionary, loaded.target_dictionary
+    splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
+    frame = loaded.frame
+    around = (frame.source_front, frame.source_end), ((), ())  # the target's are given to the decoder, not to the text
+    source, target = (
+        LineEncoder(
+            dictionary,
+            splitter,
+            tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
+            lowercase=text.lowercase,
+            front=front,
+            end=end,
+            tags=tags,
+        )
+        for dictionary, splitter, language, (front, end) in zip(
+            dictionaries, splitters, loaded.languages, around, strict=True
+        )
+    )
+    words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
+    models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
+    return FairseqModels(models, loaded.task, source, target, words)

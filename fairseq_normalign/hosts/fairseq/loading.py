@@ -1,0 +1,176 @@
+"""Checkpoints with their dictionaries, made into models that can be read."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import io
+import logging
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from omegaconf.errors import OmegaConfBaseException
+from torch import nn
+
+from ...errors import NormalignError
+from .register import register
+
+if TYPE_CHECKING:
+    from .task import Frame
+
+
+@dataclass(frozen=True)
+class LoadedModels:
+    """One model or an ensemble, ready for forced decoding, with the task that holds its dictionaries."""
+
+    models: list[nn.Module]
+    task: Any
+
+    @property
+    def source_dictionary(self) -> Any:
+        """fairseq's dictionary of the source language."""
+        return self.task.source_dictionary
+
+    @property
+    def target_dictionary(self) -> Any:
+        """fairseq's dictionary of the target language."""
+        return self.task.target_dictionary
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language, by their names in fairseq's files."""
+        return self.task.languages
+
+    @property
+    def frame(self) -> Frame:
+        """The symbols around the sentences: end of sentence and language tags."""
+        return self.task.frame()
+
+
+def load_models(
+    path: str | Path,
+    *,
+    data: str | Path | None = None,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LoadedModels:
+    """Load the checkpoint(s) ``a.pt:b.pt`` with the dictionaries in ``data``, or else beside the first checkpoint.
+
+    The task is the one that is saved in the first of them, with its languages and tags; a multilingual model needs
+    ``source_lang`` and ``target_lang``. ``options`` replace what is saved, under fairseq's names: ``fixed_dictionary``
+    and ``lang_dict`` (files), ``lang_pairs``.
+    """
+    register()
+    from .saved_task import rebuild_task
+
+    paths = [find_checkpoint(Path(part)) for part in str(path).split(":")]
+    with quiet():
+        states = [_state(part) for part in paths]
+        directory = Path(data) if data is not None else paths[0].parent
+        with building(paths[0]):
+            saved = _arguments(states[0], paths[0], "task")
+            task = rebuild_task(saved, paths[0], directory, (source_lang, target_lang), options or {})
+        models = [_model(state, part, task) for state, part in zip(states, paths, strict=True)]
+    return LoadedModels(models, task)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint at ``path``, or the one file of it that sharded training wrote (``-shard0.pt``)."""
+    if path.is_file():
+        return path
+    parts = sorted(path.parent.glob(f"{glob.escape(path.stem)}-shard*.pt")) if path.suffix == ".pt" else []
+    parts += sorted(path.parent.glob(f"{glob.escape(path.stem)}_part*.pt")) if path.suffix == ".pt" else []
+    if len(parts) == 1:
+        return parts[0]
+    if parts:
+        raise NormalignError(
+            f"{path}: is in {len(parts)} parts ({parts[0].name} and so on); join them into one file first"
+        )
+    raise NormalignError(f"{path}: no such checkpoint")
+
+
+def _state(path: Path) -> dict[str, Any]:
+    from fairseq import checkpoint_utils
+
+    with building(path):
+        return checkpoint_utils.load_checkpoint_to_cpu(str(path))
+
+
+HOST_ERRORS = (
+    *(TypeError, ValueError, LookupError, AttributeError, AssertionError, RuntimeError, ArithmeticError, OSError),
+    *(NameError, ImportError, MemoryError, OmegaConfBaseException),
+)
+"""What fairseq ends in when the arguments or parameters of a checkpoint make no sense."""
+
+
+@contextlib.contextmanager
+def building(path: str | Path) -> Iterator[None]:
+    """While a model is made out of a checkpoint: what goes wrong is the checkpoint's fault, and said in one line."""
+    try:
+        yield
+    except HOST_ERRORS as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NormalignError(f"{path}: cannot be made into a model: {reason}") from None
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep the host's warnings and notes from our users' screens."""
+    previous = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(previous)
+
+
+def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
+    """The saved arguments of the group 'task' or 'model', old Namespace or new configuration."""
+    from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.registry import REGISTRIES
+
+    if state.get("args") is not None:
+        check_names(state["args"], path)
+        kept = {name: value for name, value in vars(state["args"]).items() if name not in REGISTRIES}
+        return convert_namespace_to_omegaconf(Namespace(**kept))[group]
+    if state.get("cfg") is not None:
+        if group == "model":
+            check_names(state["cfg"][group], path)
+        return state["cfg"][group]
+    raise NormalignError(f"{path}: not a fairseq checkpoint (it has neither 'args' nor 'cfg')")
+
+
+def check_names(arguments: Any, path: str | Path) -> None:
+    """Task and architecture of a checkpoint may be of somebody's own code: say so when it is not loaded."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    task = getattr(arguments, "task", None)
+    if isinstance(arguments, Namespace) and task is not None and task not in TASK_REGISTRY:
+        raise NormalignError(f"{path}: its task '{task}' is not known here; load the user-dir that it belongs to")
+    names = [getattr(arguments, name, None) for name in ("_name", "arch")]
+    found = [name for name in names if isinstance(name, str)]
+    if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
+        raise NormalignError(
+            f"{path}: its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to"
+        )
+
+
+def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
+    with building(path):
+        arguments = _arguments(state, path, "model")
+        model = task.build_model(arguments, from_checkpoint=True)
+    try:
+        model.load_state_dict(state["model"], strict=True, model_cfg=arguments)
+    except HOST_ERRORS as error:
+        reason = " ".join(str(error).split())[:200]
+        raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None
+    model.eval()
+    return task.one_direction(model)

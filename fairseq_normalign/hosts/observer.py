@@ -1,0 +1,148 @@
+"""Text through a model, and what its attention did on it, in batches: what the analyses look at.
+
+The base of every observer, and of those of masked language models, which each host completes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer
+from ..analysis.singular_values import Projections
+from ..attribution.block import VARIANTS, mixing_ratio
+from ..attribution.norms import transformed_gram, transformed_norms
+from ..attribution.records import AttentionBlock
+from ..errors import NormalignError
+from ..text.batching import batches_by_length
+from .protocol import EMPTY, TOO_LONG
+
+Pair = tuple[str, str]
+Take = Callable[[int, AttentionBlock], None]
+
+
+def observe(block: AttentionBlock, *, mixing: bool = False) -> ObservedLayer:
+    """What the analyses need of an attention block."""
+    attention = block.attention
+    gram = transformed_gram(attention.values, attention.out_weight, attention.heads)
+    lengths = transformed_norms(gram)
+    ratios = {variant: mixing_ratio(block, variant).cpu().numpy() for variant in VARIANTS} if mixing else {}
+    return ObservedLayer(
+        weights=attention.weights.cpu().numpy(),
+        lengths=lengths.cpu().numpy(),
+        inputs=block.inputs.norm(dim=-1).cpu().numpy(),
+        mixing=ratios,
+    )
+
+
+def check_observed(layers: Sequence[ObservedLayer], lines: Sequence[int]) -> None:
+    """NaN or infinity must never become a figure; ``lines`` [B] are the numbers of the batch's lines, from 0."""
+    for index, layer in enumerate(layers):
+        for row, line in enumerate(lines):
+            if not all(np.isfinite(part[row]).all() for part in (layer.weights, layer.lengths, layer.inputs)):
+                raise NormalignError(
+                    f"sentence {line + 1}: NaN or infinity in attention layer {index + 1}; "
+                    "is the checkpoint sound, or its precision too low?"
+                )
+
+
+class Observer(ABC):
+    """A model that lines of text are sent through: pairs, of which a one-sided model reads the source."""
+
+    kind: str
+    queries: Inventory
+    keys: Inventory
+
+    def __init__(self) -> None:
+        self.skipped: Counter[str] = Counter()
+        """Why lines were left out, and how often."""
+        self._lines_before = 0
+
+    @abstractmethod
+    def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
+        """What attention did on the lines, in batches."""
+
+    @abstractmethod
+    def pieces(self, lines: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+        """Every piece of the lines that would be a query and a key: [N], [M]."""
+
+    @abstractmethod
+    def projections(self) -> list[Projections]:
+        """The parameters of f, a layer each."""
+
+
+class OneSided(Observer):
+    """The self-attention of a masked language model."""
+
+    kind = "encoder"
+
+    def __init__(self, inventory: Inventory, *, mask: int | None, max_tokens: int, longest: int) -> None:
+        """``mask``: the piece that stands for a hidden one."""
+        super().__init__()
+        self.queries = self.keys = inventory
+        self.mask_rate = 0.0
+        """How many pieces of the text are hidden from the model, as a share."""
+        self._mask = mask
+        self._max_tokens = max_tokens
+        self._longest = longest
+        self._chance = np.random.default_rng(1)
+
+    def hide(self, rate: float, seed: int) -> None:
+        """From now on, hide this share of the pieces."""
+        if rate and self._mask is None:
+            raise NormalignError("--mask: this model has no piece that stands for a hidden one")
+        self.mask_rate, self._chance = rate, np.random.default_rng(seed)
+
+    @abstractmethod
+    def encode(self, line: str) -> list[int]:
+        """The pieces of a line, with those that start and end it."""
+
+    @abstractmethod
+    def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
+        """Send pieces through the model: [B, S], where they are real [B, S]; ``take`` every layer."""
+
+    def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
+        """What attention did on the source sides, in batches."""
+        first, self._lines_before = self._lines_before, self._lines_before + len(lines)
+        encoded = [(place, self.encode(line)) for place, (line, _) in enumerate(lines, start=first)]
+        fitting = [(place, pieces) for place, pieces in encoded if self._fits(pieces)]
+        sentences = [pieces for _, pieces in fitting]
+        for chosen in batches_by_length([(len(pieces), 0) for pieces in sentences], self._max_tokens):
+            keys = np.full((len(chosen), max(len(sentences[number]) for number in chosen)), PAD)
+            for row, number in enumerate(chosen):
+                keys[row, : len(sentences[number])] = sentences[number]
+            self._hide(keys)
+            layers = self._layers_of(keys, mixing)
+            check_observed(layers, [fitting[number][0] for number in chosen])
+            yield Observed("encoder", keys, keys, layers)
+
+    def _layers_of(self, keys: np.ndarray, mixing: bool) -> list[ObservedLayer]:
+        layers: list[ObservedLayer] = []
+        real = torch.from_numpy(keys != PAD)
+        tokens = torch.from_numpy(np.where(keys == PAD, 0, keys))
+        self.run(tokens, real, lambda index, block: layers.append(observe(block, mixing=mixing)))
+        return layers
+
+    def _fits(self, encoded: Sequence[int]) -> bool:
+        if all(piece in self.keys.special for piece in encoded):
+            self.skipped[EMPTY] += 1
+            return False
+        if len(encoded) > self._longest:
+            self.skipped[TOO_LONG] += 1
+            return False
+        return True
+
+    def _hide(self, keys: np.ndarray) -> None:
+        if self.mask_rate:
+            text = (keys != PAD) & ~np.isin(keys, sorted(self.keys.special))
+            keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
+
+    def pieces(self, lines: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+        """Of the source sides."""
+        found = np.array([piece for line, _ in lines for piece in self.encode(line)], dtype=int)
+        return found, found

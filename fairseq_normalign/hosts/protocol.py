@@ -1,0 +1,192 @@
+"""What ``aligning`` needs of a host: a batch to force, a model to read, and a loaded model with its text.
+
+Each host (``hosts/fairseq``, ``hosts/transformers``) fulfils these protocols; nothing above them knows which one runs.
+Shapes: B source sentences, N targets (several may translate one source), S source positions, T target pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from ..analysis.attention_batch import Inventory
+from ..analysis.singular_values import Projections
+from ..attribution.model_protocol import ModelView
+from ..attribution.records import Attention, AttentionBlock
+from ..text.encoding import EncodedLine, LineCoder
+from ..text.vocabulary import Sentence
+
+Take = Callable[[int, Any], None]
+"""Called with a 0-based layer and its record (:class:`Attention`, or :class:`AttentionBlock` where blocks are read)."""
+
+EMPTY, TOO_LONG = "empty", "too long"
+"""Why a pair is left unaligned."""
+
+EncodedPair = tuple[EncodedLine, EncodedLine]
+"""Source and target of a pair, as the model reads them."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sources as the encoder takes them, and the targets to force, each with the row of its source."""
+
+    encoder_input: Mapping[str, Any]
+    """What the model's encoder takes, one row per source; B rows."""
+    source_tokens: Tensor
+    """[B, S]: the indices of the source pieces."""
+    source_padding: Tensor
+    """[B, S]: true where there is no source piece."""
+    targets: Sequence[Tensor]
+    """N targets as piece indices, without the start and the end of the sentence."""
+    rows: Sequence[int]
+    """N numbers: which source each target translates."""
+    start: tuple[int, ...]
+    """What the decoder is given before the first piece: the end of sentence, a language tag, or both."""
+    end: int
+    """What the last step has to output."""
+    pad: int
+    names: Sequence[str] = ()
+    """N names for messages, for example sentence ids."""
+    encoded: Sequence[Any] = ()
+    """What the encoder of each model made of ``encoder_input``, where that is known already; without it, it runs."""
+    sentences: Sequence[tuple[Sentence, Sentence]] = ()
+    """N pairs of source (its end included) and target."""
+
+    def name(self, number: int) -> str:
+        """Return how to call target ``number`` in a message."""
+        return self.names[number] if number < len(self.names) else f"{number + 1} of its batch"
+
+    @property
+    def first_step(self) -> int:
+        """The decoder step that outputs the first piece."""
+        return len(self.start) - 1
+
+    @property
+    def steps(self) -> Tensor:
+        """[N]: how many decoder steps each target has from its first piece on, its end of sentence included."""
+        return torch.tensor([len(target) + 1 for target in self.targets])
+
+    def decoder_input(self) -> Tensor:
+        """Return the start symbols and the pieces of every target, right-padded: [N, len(start) + T]."""
+        front = len(self.start)
+        longest = max((len(target) for target in self.targets), default=0)
+        tokens = torch.full((len(self.targets), front + longest), self.pad, dtype=torch.long)
+        tokens[:, :front] = torch.tensor(self.start)
+        for row, target in enumerate(self.targets):
+            tokens[row, front : front + len(target)] = target
+        return tokens
+
+    def decoder_output(self) -> Tensor:
+        """Return what each step has to output, the end of sentence last: [N, len(start) + T], right-padded."""
+        tokens = self.decoder_input().roll(-1, dims=1)
+        tokens[:, -1] = self.pad
+        for row, target in enumerate(self.targets):
+            tokens[row, self.first_step + len(target)] = self.end
+        return tokens
+
+
+class HostModel(Protocol):
+    """One encoder-decoder Transformer that can be read. It may be used from several threads: calls take turns."""
+
+    @property
+    def name(self) -> str:
+        """The name of its class, for messages."""
+        ...
+
+    @property
+    def layers(self) -> int:
+        """How many decoder layers it has."""
+        ...
+
+    def count(self, kind: str = "cross") -> int:
+        """Return how many layers have the attention of ``kind`` (encoder, decoder, cross)."""
+        ...
+
+    def projections(self, kind: str) -> list[Projections]:
+        """Return the parameters of the transformation f of every layer of ``kind``."""
+        ...
+
+    @property
+    def max_positions(self) -> tuple[int, int]:
+        """How many source and target positions it has, start and end included."""
+        ...
+
+    @property
+    def precision(self) -> torch.dtype:
+        """The type of its parameters."""
+        ...
+
+    def read_layers(
+        self,
+        batch: Batch,
+        layers: Sequence[int],
+        take: Take,
+        *,
+        kind: str = "cross",
+        blocks: bool = False,
+        outputs: bool = False,
+        encoded: Any = None,
+    ) -> None:
+        """Run one forced pass and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
+
+        The decoder stops after the highest of them. A record is an :class:`Attention` ([N, H, len(start) + T, S]) or,
+        with ``blocks``, an :class:`AttentionBlock`, which self-attention (``kind`` encoder, decoder) needs. ``outputs``
+        keeps what the layer returned, for the self-check; ``encoded`` is what the encoder made of the batch, where that
+        is known.
+        """
+        ...
+
+    def view(self, batch: Batch) -> AbstractContextManager[ModelView]:
+        """Return the whole model with the targets forced, for methods that look beyond single layers."""
+        ...
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """One translation of a line."""
+
+    target: EncodedLine
+    score: float
+    """Mean log-probability of its pieces and its end, natural logarithm."""
+
+
+class LoadedModel(Protocol):
+    """A model, or an ensemble of models, with its text: what the ``load`` of a host returns."""
+
+    models: Sequence[HostModel]
+    languages: tuple[str | None, str | None]
+    source: LineCoder
+    target: LineCoder
+
+    def inventories(self) -> tuple[Inventory, Inventory]:
+        """Return the pieces that the source and the target side know."""
+        ...
+
+    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+        """Return encoded pairs as one batch, on the model's device."""
+        ...
+
+    def translate(self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1) -> list[list[Hypothesis]]:
+        """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
+        ...
+
+    def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
+        """Return the mean log-probability of each target, its end included, given its source."""
+        ...
+
+
+__all__ = [
+    "Attention",
+    "AttentionBlock",
+    "Batch",
+    "EncodedPair",
+    "HostModel",
+    "Hypothesis",
+    "LoadedModel",
+    "Take",
+]

@@ -1,0 +1,158 @@
+"""BERT and RoBERTa of the library ``transformers``, as far as the analyses need them."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...analysis.attention_batch import Inventory
+from ...analysis.singular_values import Projections
+from ...attribution.records import Attention, AttentionBlock, Norm, widened
+from ...errors import MissingExtra, NormalignError
+from ..observer import OneSided, Take
+
+
+class BertObserver(OneSided):
+    """A directory with a model of the BERT family and its tokenizer."""
+
+    def __init__(self, path: str | Path, *, device: str = "cpu", max_tokens: int = 4000) -> None:
+        self._model, self._tokenizer = _load(path)
+        self._model.to(device).eval()
+        self._device = device
+        self._layers = _layers(self._model, path)
+        vocabulary = self._tokenizer.get_vocab()
+        symbols = [""] * (max(vocabulary.values()) + 1)
+        for symbol, number in vocabulary.items():
+            symbols[number] = symbol
+        special = frozenset(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
+        config = self._model.config
+        # positions of RoBERTa start after that of padding
+        offset = config.pad_token_id + 1 if config.model_type not in ("bert", "electra") and config.pad_token_id else 0
+        super().__init__(
+            Inventory(symbols, special),
+            mask=self._tokenizer.mask_token_id,
+            max_tokens=max_tokens,
+            longest=config.max_position_embeddings - offset,
+        )
+
+    def encode(self, line: str) -> list[int]:
+        """The pieces with those that start and end a sentence."""
+        return self._tokenizer(line, truncation=False, verbose=False)["input_ids"]
+
+    def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
+        """Send pieces through the model."""
+        padding = self._tokenizer.pad_token_id or 0
+        with contextlib.ExitStack() as stack, torch.no_grad():
+            for index, layer in enumerate(self._layers):
+                stack.enter_context(_hooked(index, layer.attention, take))
+            self._model(
+                input_ids=tokens.masked_fill(~real, padding).to(self._device),
+                attention_mask=real.long().to(self._device),
+            )
+
+    def projections(self) -> list[Projections]:
+        """The parameters of f, a layer each."""
+        return [
+            Projections(
+                heads=layer.attention.self.num_attention_heads,
+                value_weight=layer.attention.self.value.weight.detach().cpu().double().numpy(),
+                value_bias=layer.attention.self.value.bias.detach().cpu().double().numpy(),
+                out_weight=layer.attention.output.dense.weight.detach().cpu().double().numpy(),
+            )
+            for layer in self._layers
+        ]
+
+
+def is_bert(path: str | Path) -> bool:
+    """Whether a path is a model of ``transformers``: a directory, where fairseq has a file."""
+    return Path(path).is_dir()
+
+
+def hide_broken_audio() -> None:
+    """transformers imports torchaudio, which fairseq asks for, if it is there; built for another torch, it crashes."""
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except (OSError, RuntimeError):
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]
+
+
+def _load(path: str | Path) -> tuple[Any, Any]:
+    hide_broken_audio()
+    try:
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError:
+        raise MissingExtra("transformers", "bert", "a model of that library") from None
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    if not (Path(path) / "config.json").is_file():
+        raise NormalignError(f"{path}: a directory without config.json is no model of transformers")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
+        model = AutoModel.from_pretrained(
+            str(path), local_files_only=True, attn_implementation="eager", use_safetensors=True
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise NormalignError(f"{path}: {str(error).strip().splitlines()[0]}") from None
+    return model, tokenizer
+
+
+def _layers(model: Any, path: str | Path) -> list[Any]:
+    layers = list(getattr(getattr(model, "encoder", None), "layer", []))
+    parts = ("self.value", "output.dense", "output.LayerNorm")
+    for layer in layers:
+        names = dict(getattr(layer, "attention", torch.nn.Identity()).named_modules())
+        if not all(part in names for part in parts):
+            layers = []
+            break
+    if not layers:
+        raise NormalignError(f"{path}: {type(model).__name__} cannot be read; models built like BERT and RoBERTa can")
+    return layers
+
+
+@contextlib.contextmanager
+def _hooked(index: int, attention: Any, take: Take) -> Iterator[None]:
+    """Hooks on the attention, its value projection and its LayerNorm: together they see the block."""
+    seen: dict[str, Any] = {}
+
+    def see_value(module: Any, args: tuple, output: Tensor) -> None:
+        seen.update(inputs=args[0], values=output)
+
+    def see_weights(module: Any, args: tuple, output: tuple) -> None:
+        seen["weights"] = output[1] if len(output) > 1 else None
+
+    def hand_over(norm: Any, args: tuple[Tensor], output: Tensor) -> None:
+        if seen.get("weights") is None:
+            raise NormalignError(f"layer {index + 1} returns no attention weights")
+        dense = attention.output.dense
+        record = AttentionBlock(
+            kind="encoder",
+            attention=Attention(seen["weights"], seen["values"], dense.weight, dense.bias),
+            inputs=seen["inputs"],
+            value_weight=attention.self.value.weight,
+            value_bias=attention.self.value.bias,
+            residual=seen["inputs"],
+            output=output,
+            norm_after=Norm(args[0], norm.weight, norm.bias, norm.eps),
+        )
+        take(index, widened(record))
+
+    handles = [
+        attention.self.value.register_forward_hook(see_value),
+        attention.self.register_forward_hook(see_weights),
+        attention.output.LayerNorm.register_forward_hook(hand_over),
+    ]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -1,0 +1,190 @@
+"""A report in one folder: tables, figures, a page of examples, and an index that shows them."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..alignment.decide import Link
+from ..alignment.readings import Reading
+from ..alignment.steps_to_words import to_words
+from ..analysis.comparison import Comparison, Sampling, Seed, System, compare
+from ..analysis.decisions import PairDecisions, best_sources
+from ..errors import NormalignError
+from ..files import NewDirectory, check_new_directory
+from .comparison import draw_layers, render_comparison
+from .examples import Example, best_choice, choose_examples
+from .figures import Style, save_figure
+from .page import asset, write_page
+from .pairs import ReadPair
+
+REPORT = "a report"
+TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
+
+
+@dataclass(frozen=True)
+class ReportOptions:
+    """What goes into the folder."""
+
+    title: str = "Word alignments"
+    method: str = "norms"
+    """Whose examples are chosen."""
+    baseline: str | None = "weights"
+    """What its improvement is measured against; None: nothing."""
+    each: int = 3
+    all_sentences: bool = False
+    """Also write a page of every sentence."""
+
+
+def compare_pairs(pairs: Sequence[ReadPair], sampling: Sampling) -> Comparison:
+    """Score every layer and head of what the pairs hold, and the links of other aligners."""
+    golds = [pair.gold for pair in pairs if pair.gold is not None]
+    if len(golds) < len(pairs):
+        raise NormalignError("a report needs gold alignments")
+    others: dict[str, Sequence[Sequence[Link]]] = {
+        name: [list(pair.readings[name].links or ()) for pair in pairs]
+        for name, reading in pairs[0].readings.items()
+        if reading.links is not None
+    }
+    if len(others) == len(pairs[0].readings):
+        raise NormalignError("a report needs soft alignments: a dump, --soft or --path")
+    return compare(golds, [Seed([decisions_of(pair) for pair in pairs])], added=others, sampling=sampling)
+
+
+def decisions_of(pair: ReadPair) -> PairDecisions:
+    """What every layer and head of a pair decides, as the comparison takes it."""
+    found = PairDecisions(pair.source.words, pair.target.words)
+    for name, reading in pair.readings.items():
+        if reading.words is not None:
+            found.layers[name, ""] = list(best_sources(reading.words, np.zeros(reading.words.shape[:-1])))
+            found.means[name] = _means(reading.words)
+        if reading.steps is None:
+            continue
+        found.means[name] = _means(reading.steps)
+        if reading.heads is not None:
+            found.head_means[name] = [_means(layer) for layer in reading.heads]
+        for setting in reading.shape.settings:
+            sides = pair.target.by_word, pair.source.by_word, setting
+            found.layers[name, setting] = list(best_sources(*to_words(reading.steps, *sides)))
+            if reading.heads is not None:
+                found.heads[name, setting] = list(best_sources(*to_words(reading.heads, *sides)))
+    return found
+
+
+def _means(soft: np.ndarray) -> list[float]:
+    """[N, T, S] -> N means."""
+    return [float(one.mean()) if one.size else 0.0 for one in soft]
+
+
+def write_report(
+    folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, options: ReportOptions
+) -> list[Example]:
+    """Write the folder, which must not exist yet; it appears when it is complete."""
+    check_new_directory(folder, REPORT)
+    choice = best_choice(pairs, options.method)
+    baseline = None if options.baseline is None else best_choice(pairs, options.baseline)
+    examples = choose_examples(pairs, choice, baseline, each=options.each)
+    with NewDirectory(folder, REPORT) as unfinished:
+        (unfinished / "figures").mkdir(parents=True)
+        for name, style in TABLES.items():
+            (unfinished / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
+        for ending in ("png", "pdf"):
+            draw_layers(found.layers, unfinished / "figures" / f"layers.{ending}")
+        pictures = _example_figures(unfinished, examples, [one for one in (baseline, choice) if one is not None])
+        shown = [example.pair for example in examples]
+        write_page(unfinished / "examples.html", shown, title=f"{options.title}: examples", start=choice)
+        if options.all_sentences:
+            write_page(unfinished / "sentences.html", pairs, title=options.title, start=choice)
+        index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
+        (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
+    return examples
+
+
+def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Reading]) -> dict[int, Path]:
+    style = Style(dpi=110)
+    pictures = {}
+    for example in examples:
+        path = folder / "figures" / f"sentence-{example.pair.id + 1}.png"
+        save_figure(path, [example.pair], choices, style)
+        pictures[example.pair.id] = path
+    save_figure(folder / "figures" / "examples.pdf", [example.pair for example in examples], choices, style)
+    return pictures
+
+
+def _index(
+    options: ReportOptions, found: Comparison, examples: Sequence[Example], pictures: dict[int, Path], layers: Path
+) -> Iterator[str]:
+    style = asset("report.css")
+    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    title = html.escape(options.title)
+    yield f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>{title}</title><style>{style}</style></head><body><main>
+<h1>{title}</h1><p class="about">{found.sentences} sentences with gold alignments. AER in percent: lower is better.</p>
+<nav><a href="examples.html">examples, to explore</a>"""
+    if options.all_sentences:
+        yield '<a href="sentences.html">every sentence</a>'
+    yield "".join(f'<a href="{name}">{name}</a>' for name in TABLES)
+    yield '<a href="figures/layers.pdf">layers.pdf</a><a href="figures/examples.pdf">examples.pdf</a></nav>'
+    yield f"<h2>AER of every layer</h2>{_layer_table(found)}"
+    yield f"<p>{_picture(layers, 'AER of every layer as a heatmap')}</p>"
+    yield f"<h2>Systems</h2>{_system_table(found.systems)}"
+    yield "<h2>Examples</h2>"
+    for example in examples:
+        yield _example(example, pictures[example.pair.id])
+    yield f"<footer>{html.escape(found.signature)}</footer></main></body></html>\n"
+
+
+def _layer_table(found: Comparison) -> str:
+    deepest = max(len(row.layers) for row in found.layers)
+    lowest = min(figure.aer for row in found.layers for figure in row.layers)
+    head = "".join(f'<th scope="col">{layer + 1}</th>' for layer in range(deepest))
+    rows = []
+    for row in found.layers:
+        rates = [(f"{100 * figure.aer:.1f}", figure.aer == lowest) for figure in row.layers]
+        cells = "".join(f"<td><b>{rate}</b></td>" if least else f"<td>{rate}</td>" for rate, least in rates)
+        name = html.escape(f"{row.method} {row.setting.upper()}".strip())
+        rows.append(f'<tr><th scope="row">{name}</th>{cells}{"<td></td>" * (deepest - len(row.layers))}</tr>')
+    return f'<div class="wide"><table><tr><th>layer</th>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def _system_table(systems: Sequence[System]) -> str:
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("AER", "95% interval", "P", "R", "links"))
+    rows = []
+    for system in sorted(systems, key=lambda system: system.figure.aer):
+        figure = system.figure
+        place = ", ".join(str(layer + 1) for layer in system.layers)
+        head_number = f".{system.heads[0] + 1}" if system.heads else ""
+        name = html.escape(system.name + (f" ({place}{head_number})" if place else ""))
+        numbers = (figure.aer, figure.low, figure.high, figure.precision, figure.recall)
+        aer, low, high, precision, recall = (f"{100 * value:.1f}" for value in numbers)
+        texts = aer, f"{low} to {high}", precision, recall, f"{figure.links:.0f}"
+        cells = "".join(f"<td>{text}</td>" for text in texts)
+        rows.append(f'<tr><th scope="row">{name}</th>{cells}</tr>')
+    return f'<div class="wide"><table><tr><th></th>{head}</tr>{"".join(rows)}</table></div>'
+
+
+def _example(example: Example, picture: Path) -> str:
+    pair = example.pair
+    rates = ", ".join(f"{html.escape(choice.label())}: {100 * rate:.1f}" for choice, rate in example.rates.items())
+    source, target = (html.escape(" ".join(side.words)) for side in (pair.source, pair.target))
+    return (
+        f"<section><h3>{html.escape('; '.join(pair.notes))} <small>sentence {pair.id + 1}</small></h3>"
+        f'<p dir="auto">{source}</p><p dir="auto">{target}</p><p class="rates">AER {rates} · '
+        f'<a href="examples.html#sentence={pair.id + 1}">explore</a></p>'
+        f"{_picture(picture, f'Soft alignments of sentence {pair.id + 1} beside the reference')}</section>"
+    )
+
+
+def _picture(path: Path, description: str) -> str:
+    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    return f'<img alt="{html.escape(description)}" src="data:image/png;base64,{data}">'

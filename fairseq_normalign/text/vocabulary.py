@@ -1,0 +1,110 @@
+"""Dictionary indices made into pieces and words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..alignment.pieces import Segmentation, segment
+from ..errors import NormalignError
+from .tags import TAGS
+
+POST_PROCESS_SCHEMES = {
+    None: "words",
+    "none": "words",
+    "@@": "words",  # fairseq then strips the marks but leaves the pieces apart
+    "@@ ": "subword_nmt",
+    "subword_nmt": "subword_nmt",
+    "sentencepiece": "sentencepiece",
+}
+"""fairseq's ``--post-process`` -> how the printed sentence falls into words."""
+
+
+def scheme_of_post_process(symbol: str | None) -> str:
+    """How pieces make up the words of a sentence that fairseq prints with ``--post-process symbol``."""
+    if symbol not in POST_PROCESS_SCHEMES:
+        known = ", ".join(repr(name) for name in POST_PROCESS_SCHEMES if name)
+        raise NormalignError(
+            f"--post-process {symbol}: its words cannot be aligned (known are {known}); use --normalign-level piece"
+        )
+    return POST_PROCESS_SCHEMES[symbol]
+
+
+NUMBERS = "numbers"
+"""The scheme of fairseq's ``--bpe gpt2``: the dictionary holds the numbers of GPT-2's encoder.json, not pieces."""
+
+
+def scheme_of_dictionary(dictionary: Any) -> str:
+    """How pieces are marked in a dictionary, by looking at it: a scheme of :func:`segment`, or NUMBERS."""
+    symbols = [symbol for symbol in dictionary.symbols[dictionary.nspecial :] if not symbol.startswith("madeupword")]
+    if symbols and sum(symbol.isdecimal() for symbol in symbols) * 10 > len(symbols) * 9:
+        return NUMBERS
+    if sum(symbol.startswith("Ġ") for symbol in symbols) * 20 > len(symbols):
+        return "gpt2"
+    letters = sum(len(symbol) == 1 for symbol in symbols) * 10 > len(symbols) * 9
+    if "▁" in symbols and letters:
+        return "bytebpe" if _are_bytes(symbols) else "sentencepiece"  # fairseq's --bpe bytes, or characters
+    if sum(symbol.startswith("▁") for symbol in symbols) * 20 > len(symbols):
+        return "sentencepiece"
+    if any(symbol.endswith("@@") for symbol in symbols):
+        return "subword_nmt"
+    return "words"
+
+
+def _are_bytes(symbols: Sequence[str]) -> bool:
+    """Whether single letters stand for bytes: fairseq writes the byte b as itself, or, unprintable, as 0x100 + b."""
+    codes = [ord(symbol) for symbol in symbols if len(symbol) == 1 and symbol != "▁"]
+    return all(code < 0x200 for code in codes) and any(0x180 <= code <= 0x1A0 for code in codes)
+
+
+def check_words_known(scheme: str) -> None:
+    """Raise an error where words cannot be made out of pieces: links of pieces must not pass for links of words."""
+    if scheme == NUMBERS:
+        raise NormalignError(
+            "the dictionary holds the numbers of GPT-2's encoder.json: its words are not known; align pieces instead"
+        )
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One side of a pair as the model has it: the piece at every position, and which of them make up words."""
+
+    pieces: tuple[str, ...]
+    by_word: Segmentation
+    by_piece: Segmentation
+
+    def at(self, level: str) -> Segmentation:
+        """The segmentation at level 'word' or 'piece'."""
+        return self.by_word if level == "word" else self.by_piece
+
+    @property
+    def front(self) -> int:
+        """How many language tags stand in front."""
+        return next((n for n, position in enumerate(self.by_piece.specials) if position != n), 0) if self.pieces else 0
+
+
+class Vocabulary:
+    """A fairseq dictionary with its way of marking pieces."""
+
+    def __init__(self, dictionary: Any, scheme: str, *, tags: str = TAGS, ignored: Iterable[int] = ()) -> None:
+        """``ignored``: indices that are never printed, beside the end and the start of a sentence."""
+        self.dictionary = dictionary
+        self.scheme = "words" if scheme == NUMBERS else scheme
+        self._tags = re.compile(tags)
+        self._ignored = frozenset(ignored) | {dictionary.eos(), dictionary.bos(), dictionary.pad()}
+
+    def sentence(self, tokens: Sequence[int]) -> Sentence:
+        """Pieces and words of a sequence of indices; what is never printed and tags in front belong to no word."""
+        pieces = tuple(self.dictionary[token] for token in tokens)
+        special = [token in self._ignored for token in tokens]
+        for position, piece in enumerate(pieces):
+            if not special[position]:
+                if not self._tags.fullmatch(piece):
+                    break
+                special[position] = True
+        marked = ["\0" if hidden else piece for piece, hidden in zip(pieces, special, strict=True)]
+        by_piece = segment(marked, "words", specials={"\0"})
+        by_word = by_piece if self.scheme == "words" else segment(marked, self.scheme, specials={"\0"})
+        return Sentence(pieces, by_word, by_piece)
