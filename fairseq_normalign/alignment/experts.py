@@ -28,6 +28,8 @@ OWN_AGREEMENT_FLOOR = 0.2
 """The same for one direction, whose rows and columns agree more easily."""
 ALONE = 0.5
 """What a pair of words counts, under a root, whose neighbours on the diagonal do not agree at all."""
+POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
+"""How the posterior of a statistical aligner counts beside the readings of a model."""
 VOTE = 3.0
 """How many times the share of a word counts that another aligner linked."""
 
@@ -188,6 +190,20 @@ def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.nd
             )
         times[target, source] = factor
     return normalized(soft * times)
+
+
+def with_posterior(soft: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+    """Multiply a soft alignment by the posterior of a statistical aligner: both ``[..., T, S]`` -> ``[..., T, S]``.
+
+    ``rownorm(soft * (posterior + 0.03) ** 0.4)``. The rows of ``posterior`` add up to one or less, the rest belonging
+    to no word; :class:`..analysis.hmm.HmmAligner` gives one for each direction.
+
+    >>> with_posterior(np.array([[0.5, 0.5]]), np.array([[0.9, 0.0]])).round(2).tolist()
+    [[0.8, 0.2]]
+    """
+    if soft.shape != posterior.shape:
+        raise ValueError(f"a posterior of shape {posterior.shape} for a soft alignment of shape {soft.shape}")
+    return normalized(soft * (np.maximum(posterior, 0) + POSTERIOR_FLOOR) ** POSTERIOR_EXPONENT)
 
 
 def own_agreement(soft: np.ndarray) -> np.ndarray:

@@ -16,6 +16,7 @@ from fairseq_normalign.alignment.experts import (
     parse_expert,
     product,
     vote,
+    with_posterior,
 )
 from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
@@ -216,3 +217,11 @@ def test_a_neighbour_decides_between_two_equal_words():
 def test_agree_of_empty_sides():
     assert agree(np.zeros((2, 0))).shape == (2, 0)
     assert agree(np.zeros((0, 2)), np.zeros((2, 0))).shape == (0, 2)
+
+
+def test_a_posterior_is_multiplied_in():
+    soft, posterior = RANDOM.random((3, 4)), RANDOM.random((3, 4)) / 4
+    expected = soft * (posterior + 0.03) ** 0.4
+    np.testing.assert_allclose(with_posterior(soft, posterior), expected / expected.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match="shape"):
+        with_posterior(soft, posterior.T)
