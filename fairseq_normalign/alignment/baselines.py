@@ -217,9 +217,7 @@ class FastAlign(Runner):
     """fast_align (Dyer et al. 2013), with its recommended options."""
 
     needs = (("fast_align",),)
-    how_to_get = (
-        "build it from https://github.com/clab/fast_align and put it on PATH, or give its directory as --programs"
-    )
+    how_to_get = "build it from https://github.com/clab/fast_align and put it on PATH, or give its directory (programs)"
 
     def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
         """One run each; its links are (source, target) in both."""
@@ -240,7 +238,7 @@ class Giza(Runner):
     needs = (("mgiza", "GIZA++"), ("mkcls",))
     how_to_get = (
         "build GIZA++ and mkcls from https://github.com/moses-smt/giza-pp, or mgiza, and put them on PATH, "
-        "or give their directory as --programs"
+        "or give their directory (programs)"
     )
     longest: ClassVar[int] = 100
     """Words it takes on a side: it would cut what is beyond."""

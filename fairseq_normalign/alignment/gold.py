@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .decide import Link
-from .formats import Lengths, OptionNames, in_step, open_alignment
+from .formats import PYTHON_OPTIONS, Lengths, OptionNames, in_step, open_alignment
 
 Marked = list[tuple[int, int, bool]]
 """The links of a sentence: (source, target, whether it is sure), 0-based."""
-
-GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
 
 
 @dataclass(frozen=True)
@@ -35,11 +33,10 @@ def read_gold(
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[Gold]:
     """Read a gold file whole; ``source`` and ``target``, the texts, help to settle its base and direction."""
-    rows = read_marked(
-        path, options=GOLD_OPTIONS, format=format, base=base, reverse=reverse, source=source, target=target
-    )
+    rows = read_marked(path, options=options, format=format, base=base, reverse=reverse, source=source, target=target)
     return golds_of(rows)
 
 
@@ -51,23 +48,22 @@ def read_links(
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[list[Link]]:
     """Read an alignment file whole: the sorted links of every sentence, whatever their marks. As :func:`read_gold`."""
-    rows = read_marked(
-        path, options=OptionNames(), format=format, base=base, reverse=reverse, source=source, target=target
-    )
+    rows = read_marked(path, options=options, format=format, base=base, reverse=reverse, source=source, target=target)
     return [[(s, t) for s, t, _ in links] for links in rows]
 
 
 def read_marked(
     path: str | Path,
     *,
-    options: OptionNames,
     format: str = "auto",
     base: int | None = None,
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[Marked]:
     """The links (source, target, sure) of every sentence of an alignment file. As :func:`read_gold`."""
     with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:

@@ -82,7 +82,8 @@ def _membership(sides: Sequence[Segmentation], width: int) -> Array:
 def _counted(lengths: Sequence[int] | Array) -> Array:
     """Return 0, 1, ... up to each length, one after the other: [2, 3] -> [0, 1, 0, 1, 2]."""
     lengths = np.asarray(lengths, dtype=np.intp)
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    counted: Array = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return counted
 
 
 def _largest_special(rows: Array, sources: Sequence[Segmentation]) -> Array:

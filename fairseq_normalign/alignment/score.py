@@ -125,7 +125,8 @@ def count_blocks(gold: Block, hypothesis: Block) -> Counts:
     sentence = keys[first] // (width * width)
     kinds = np.bitwise_or.reduceat(kinds, first)
     per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
-    return per_kind @ _COUNTED
+    counts: Counts = per_kind @ _COUNTED
+    return counts
 
 
 def _counted() -> np.ndarray:
@@ -161,4 +162,5 @@ def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.i
     sentence, source, target = (
         column.astype(number, copy=False) for column in (block.sentence, block.source, block.target)
     )
-    return (sentence * number(width) + source) * number(width) + target
+    numbers: Array = (sentence * number(width) + source) * number(width) + target
+    return numbers

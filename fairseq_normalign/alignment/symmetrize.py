@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..errors import NormalignError
-from .decide import Link, argmax_links
+from .decide import Array, Link, argmax_links
 
 _STRAIGHT = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -33,7 +33,8 @@ def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
     """
     if forward.shape != backward.shape[::-1]:
         raise ValueError(f"forward {forward.shape} and backward {backward.shape} are not of the same sentence pair")
-    return np.sqrt(forward * backward.T)
+    agreed: Array = np.sqrt(forward * backward.T)
+    return agreed
 
 
 def symmetrize_soft(agreed: np.ndarray, method: str, *, floor: float = 0.0) -> list[Link]:

@@ -113,7 +113,7 @@ def judge_layers(
     return Verdict(criteria[0], choices[0], criteria[1], choices[1])
 
 
-def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str = "--") -> str:
+def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str = "") -> str:
     """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
     values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
     chosen = choice.candidate

@@ -183,12 +183,11 @@ def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, fi
         return files.journal.choice
     settings = (args.setting,) if args.setting else SETTINGS
     verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
-    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}", file=sys.stderr)
+    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria, '--')}", file=sys.stderr)
     choices = [verdict.choice]
     if verdict.reverse_choice is not None:
-        print(
-            f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
-        )
+        sentence = sentence_of(verdict.reverse_choice, verdict.reverse_criteria, "--")
+        print(f"normalign align: reverse {sentence}", file=sys.stderr)
         choices.append(verdict.reverse_choice)
     files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
     return files.journal.choice

@@ -58,4 +58,4 @@ def run(args: argparse.Namespace) -> None:
     aligner = bitext_aligner(args)
     verdict = judge_by_text(aligner, bitext.first(args.sample), methods=methods)
     with open_output(args.output) as handle:
-        handle.write(render_layers(verdict, args.style))
+        handle.write(render_layers(verdict, args.style, option="--"))

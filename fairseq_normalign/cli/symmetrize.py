@@ -12,10 +12,11 @@ import contextlib
 import sys
 
 from ..alignment.evaluate import check_agreement
-from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
+from ..alignment.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
 from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from ..files import open_output
+from .option_names import reading_options
 
 EPILOG = """\
 Without --[no-]reverse-second the second file is taken as source-target too, unless --source and --target show that it
@@ -57,7 +58,7 @@ def run(args: argparse.Namespace) -> None:
                     format=getattr(args, f"{side}_format"),
                     base=getattr(args, f"{side}_base"),
                     reverse=getattr(args, f"reverse_{side}"),
-                    options=OptionNames(f"--{side}-format", f"--{side}-base", f"--[no-]reverse-{side}"),
+                    options=reading_options(side, no_reverse=True),
                 )
             )
             for side in ("first", "second")

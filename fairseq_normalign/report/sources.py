@@ -10,15 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.dump import Dump, DumpedPair
-from ..alignment.formats import OptionNames
 from ..alignment.gold import Gold, Marked
 from ..alignment.pieces import Sentence
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading
 from ..errors import NormalignError
 from ..files import display_name, read_lines, read_parallel, words_of
-
-LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
 
 
 def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:

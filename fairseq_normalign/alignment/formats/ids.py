@@ -14,6 +14,7 @@ from ...errors import NormalignError
 from ...files import decode_line, words_of
 from .blocks import Block, empty_block
 from .link_lines import ByteLines
+from .option_names import with_value
 
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -66,7 +67,7 @@ class IdSentences:
         else:
             raise NormalignError(
                 f"{self.name}: {len(self.ids)} sentences with ids {low} to {high}, but {counted} has {count}; "
-                "which are meant? Give --source or --target files of the same sentences"
+                "which are meant? Give the source or the target text of the same sentences"
             )
 
     def take(self, count: int) -> Block:
@@ -118,8 +119,9 @@ def gather_naacl(lines: ByteLines, *, base: int | None, base_option: str) -> IdS
         if base != 0 and not (row[2] and row[3]):
             nulls += 1
             if base is None and row[2] == row[3] == 0:
+                asked = " or ".join(with_value(base_option, value) for value in (0, 1))
                 raise NormalignError.at(
-                    lines.name, number, f"a link 0 0: does the file count words from 0? Say {base_option} 0 or 1"
+                    lines.name, number, f"a link 0 0: does the file count words from 0? Say {asked}"
                 )
             continue
         rows.append(row)

@@ -118,7 +118,7 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     found = letters[others]
     sizes = np.concatenate((others[:1], others[1:] - others[:-1] - 1))  # of the number that ends before each
     newlines = others[found == _NEWLINE]
-    if not _white_but_one_a_link(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
+    if not _only_links(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
         return None
     if not sizes.all():
         ends_number = sizes > 0
@@ -136,20 +136,18 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     return Block(len(lines), sentence, numbers[::2], numbers[1::2], sure)
 
 
-def _white_but_one_a_link(
-    letters: np.ndarray, others: np.ndarray, found: np.ndarray, links: int, newlines: int
-) -> bool:
-    """Whether all that is no digit, but for one separator a link, is a space, a tab or a line end."""
+def _only_links(letters: np.ndarray, others: np.ndarray, found: np.ndarray, links: int, newlines: int) -> bool:
+    """Whether there are only digits, one separator per link, spaces, tabs and line ends."""
     white = newlines + np.count_nonzero(found == _SPACE)
     if white != len(found) - links:
         returns = others[found == _RETURN]
         white += np.count_nonzero(found == _TAB) + np.count_nonzero(letters[returns + 1] == _NEWLINE)
-    return white == len(found) - links
+    return bool(white == len(found) - links)
 
 
 def _numbers(letters: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The numbers of ``sizes`` digits that end before ``ends``."""
-    values = letters[ends - 1].astype(np.int32) - ord("0")
+    values: np.ndarray = letters[ends - 1].astype(np.int32) - ord("0")
     longest = int(sizes.max(initial=1))
     if longest > 1:  # most numbers have one digit or two: no need to pick those that have the second
         values += np.where(sizes > 1, letters[ends - 2] - np.uint8(ord("0")), np.uint8(0)) * np.int32(10)

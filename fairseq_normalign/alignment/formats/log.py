@@ -31,7 +31,8 @@ class _Sentence:
 class GenerateLog:
     """The alignments of a log in the order of their ids, the ``nth`` (1: the best) hypothesis of each."""
 
-    def __init__(self, lines: ByteLines, *, nth: int = 1, allow_missing: bool = False) -> None:
+    def __init__(self, lines: ByteLines, *, nth: int = 1, allow_missing: bool = False, hint: str = "") -> None:
+        """``hint`` ends the message about missing sentences."""
         self.name = lines.name
         self.allow_missing = allow_missing
         sentences = _collect(lines)
@@ -44,7 +45,7 @@ class GenerateLog:
         ]
         if self.missing and not allow_missing:
             what = f"no alignment number {nth} for {_listed(self.missing)}"
-            raise NormalignError(f"{self.name}: {what}; --allow-missing takes them as empty")
+            raise NormalignError(f"{self.name}: {what}" + (f"; {hint}" if hint else ""))
         present = [sentences.get(number, _Sentence()) for number in range(self._last + 1)]
         chosen = [item.alignments[nth - 1] if len(item.alignments) >= nth else (0, b"\n") for item in present]
         text = io.BytesIO(b"".join(line for _, line in chosen))

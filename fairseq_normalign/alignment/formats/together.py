@@ -55,7 +55,8 @@ def _uneven(files: Sequence[AlignmentFile], lengths: Lengths | None) -> Normalig
     other, different = next(((other, total) for other, total in others if total != count), (name, count))
     hint = ""
     if any(isinstance(file.sentences, GenerateLog) and file.total() < max(totals.values()) for file in files):
-        hint = "; fairseq-generate can drop the last sentences, --allow-missing takes them as empty"
+        how = next((file.options.missing_hint for file in files if file.options.missing_hint), "")
+        hint = "; fairseq-generate can drop the last sentences" + (f", {how}" if how else "")
     return NormalignError(f"{name} has {count} sentences, {other} has {different}{hint}")
 
 
