@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,9 +53,17 @@ class Expert:
         powers = ["" if exponent == 1 else f"^{exponent:g}" for exponent in self.exponents]
         return ",".join(f"{reading.spec}{power}" for reading, power in zip(self.readings, powers, strict=True))
 
-    def soft(self, read: Mapping[Reading, np.ndarray], *, floor: float = FLOOR) -> np.ndarray:
-        """The :func:`product` of what was read: a soft alignment between words for each reading -> the same shape."""
-        return product([read[reading] for reading in self.readings], self.exponents, floor=floor)
+    def combine(self, read: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Return one soft alignment ``[..., T, S]`` and its null ``[..., T]`` from those of each reading.
+
+        One reading alone stays as it was read; several are multiplied, see :func:`product`.
+        """
+        if len(read) == 1:
+            return read[0]
+        soft, total = _multiplied([one for one, _ in read], self.exponents, FLOOR)
+        shares = [_share_of_null(one, null) for one, null in read]
+        logs = sum(exponent * np.log(share + FLOOR) for share, exponent in zip(shares, self.exponents, strict=True))
+        return soft, np.exp(logs - np.where(np.isfinite(total), total, 0.0))
 
     @property
     def places(self) -> list[Place]:
@@ -131,7 +139,13 @@ def product(
     >>> product([np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])]).round(2).tolist()
     [[0.79, 0.21]]
     """
-    exponents = [1.0] * len(readings) if exponents is None else exponents
+    return _multiplied(readings, [1.0] * len(readings) if exponents is None else exponents, floor)[0]
+
+
+def _multiplied(
+    readings: Sequence[np.ndarray], exponents: Sequence[float], floor: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """-> the product ``[..., T, S]``, and the logarithm of what each row was divided by, ``[..., T]``."""
     shares = [normalized(np.asarray(reading, dtype=np.float64)) for reading in readings]
     if len({share.shape for share in shares}) != 1:
         raise ValueError(f"readings of different shapes: {[share.shape for share in shares]}")
@@ -139,7 +153,19 @@ def product(
     there = np.any([share > 0 for share in shares], axis=0)
     logs = np.where(there, logs, -np.inf)
     highest = logs.max(axis=-1, keepdims=True, initial=-np.inf)
-    return normalized(np.exp(logs - np.where(np.isfinite(highest), highest, 0.0)))
+    highest = np.where(np.isfinite(highest), highest, 0.0)
+    values = np.exp(logs - highest)
+    with np.errstate(divide="ignore"):
+        total = np.log(values.sum(axis=-1)) + highest[..., 0]
+    return normalized(values), total
+
+
+def _share_of_null(soft: np.ndarray, null: np.ndarray) -> np.ndarray:
+    """``[..., T]``: null as a share of what the words of its row have."""
+    total = np.maximum(soft, 0).sum(axis=-1)
+    nothing = np.zeros_like(total, dtype=np.float64)
+    share: np.ndarray = np.divide(np.maximum(null, 0), total, out=nothing, where=total > 0)
+    return share
 
 
 def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.ndarray:

@@ -186,10 +186,10 @@ def _word_of(run: Sequence[str], scheme: str, separator: str) -> str:
     if scheme == "sentencepiece":
         return "".join(run).replace(_SPACE, "")
     letters = "".join(run).replace(_SPACE, "").replace(_GPT2_SPACE, "")
-    return _bytes_of(letters).decode("utf-8", errors="replace")
+    return bytes_of(letters).decode("utf-8", errors="replace")
 
 
-def _bytes_of(text: str) -> bytes:
+def bytes_of(text: str) -> bytes:
     """The bytes that the letters stand for; a letter outside its alphabet stands for itself."""
     return b"".join(bytes([_BYTE_OF[letter]]) if letter in _BYTE_OF else letter.encode("utf-8") for letter in text)
 

@@ -69,7 +69,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class MethodReading:
-    """What one method says of one pair. Exactly one of ``steps``, ``words`` and ``links`` is given."""
+    """What one method says of one pair: ``steps``, ``words`` or ``links``; links beside words are those decided."""
 
     steps: np.ndarray | None = None
     """[layers, T + 1 decoder steps, S source positions]."""

@@ -10,9 +10,8 @@ the baseline; each of both is read at its best layer and setting.
 from __future__ import annotations
 
 import argparse
-import sys
 
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> None:
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
     chosen = examples_of_method(pairs, method, baseline, each=args.each)
     write_report(args.output, pairs, found, chosen, ReportOptions(args.title, args.all_sentences))
-    print(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples", file=sys.stderr)
+    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples")
 
 
 def _check(args: argparse.Namespace) -> None:
