@@ -25,9 +25,9 @@ FLOOR = 0.01
 AGREEMENT_FLOOR = 0.1
 """Links of two directions with less agreement are dropped."""
 OWN_AGREEMENT_FLOOR = 0.2
-"""The same for one direction, whose rows and columns agree more easily."""
+"""Links of one direction with less agreement are dropped: its rows and columns agree more easily."""
 VOTE = 3.0
-"""How many times the share of a word counts that another aligner linked."""
+"""The factor by which the share of a word that another aligner linked is multiplied."""
 
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"
@@ -109,7 +109,11 @@ def _parsed(part: str, text: str, method: str) -> tuple[Reading, float]:
 
 
 def bottom_third(layers: int) -> int:
-    """The 0-based layer a third of the way up: where norms align best at AWI in the papers and in our measurements."""
+    """Return the 0-based layer a third of the way up: where norms align best at AWI in the papers and our measurements.
+
+    >>> bottom_third(6)
+    1
+    """
     return max(1, round(layers / 3)) - 1
 
 
@@ -124,7 +128,7 @@ def default_expert(layers: int, *, method: str = "norms") -> Expert:
 
 
 AWO_EXPONENT = 0.5
-"""Of the look before the word, beside a look after it that sums over all heads of a layer."""
+"""Exponent of the AWO reading, beside an AWI reading that sums over all heads of a layer."""
 
 
 def product(

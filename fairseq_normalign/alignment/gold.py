@@ -51,7 +51,7 @@ def read_links(
     target: str | Path | None = None,
     options: OptionNames = PYTHON_OPTIONS,
 ) -> list[list[Link]]:
-    """Read an alignment file whole: the sorted links of every sentence, whatever their marks. As :func:`read_gold`."""
+    """Read an alignment file whole; return the sorted links of each sentence. Arguments as for :func:`read_gold`."""
     rows = read_marked(path, options=options, format=format, base=base, reverse=reverse, source=source, target=target)
     return [[(s, t) for s, t, _ in links] for links in rows]
 
@@ -66,13 +66,17 @@ def read_marked(
     target: str | Path | None = None,
     options: OptionNames = PYTHON_OPTIONS,
 ) -> list[Marked]:
-    """The links (source, target, sure) of every sentence of an alignment file. As :func:`read_gold`."""
+    """Return the links (source, target, sure) of each sentence of a file. Arguments as for :func:`read_gold`."""
     with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
         return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
 
 
 def golds_of(rows: Iterable[Marked]) -> list[Gold]:
-    """Gold alignments from the marked links of every sentence."""
+    """Return gold alignments from the marked links of each sentence.
+
+    >>> golds_of([[(0, 0, True), (1, 0, False)]])[0].sure
+    frozenset({(0, 0)})
+    """
     return [
         Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
         for links in rows

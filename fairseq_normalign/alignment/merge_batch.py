@@ -49,8 +49,8 @@ def to_words_of_batch(
 
     >>> from fairseq_normalign.alignment.pieces import segment
     >>> source, target = segment(["Haus@@", "tür"]), segment(["door"])
-    >>> to_words_of_batch([np.array([[0.5, 0.5], [0.2, 0.7]])], [target], [source], "awi").of(0).round(2).tolist()
-    [[0.9]]
+    >>> to_words_of_batch([np.array([[0.5, 0.5], [0.25, 0.5]])], [target], [source], "awi").of(0).tolist()
+    [[0.75]]
     """
     count = len(steps)
     length = max((step.shape[0] - 1 for step in steps), default=0)

@@ -1,4 +1,4 @@
-"""Opening alignment files: which format, counted from 0 or 1, source or target first. Evidence decides, or the user."""
+"""Opening alignment files: which format, counted from 0 or 1, source or target first. Found in the file, or given."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .option_names import PYTHON_OPTIONS, OptionNames, with_value
 FORMATS = ("pharaoh", "talp", "naacl", "rwth", "fairseq")
 
 ENOUGH_SENTENCES = 10
-"""So many sentences with links and no index 0 among them, but 1 in half of them or more, make a file 1-based: counted
-from 0, each would have had to leave both its first words unaligned."""
+"""With at least this many sentences with links, no index 0, and an index 1 in at least half of them, a file counts
+from 1: otherwise each of them would leave both its first words unaligned."""
 
 LONGEST_SENTENCE = 1_000_000
-"""Links of so many words in a block still fit 64 bits together."""
+"""Numbers made of the links of a block still fit 64 bits."""
 
 _PEEKED = 1000
 _SIGNS = (
@@ -64,7 +64,7 @@ class AlignmentFile:
         self.taken = 0
 
     def take(self, count: int, lengths: dict[str, np.ndarray] | None = None) -> Block:
-        """The next sentences, fewer than ``count`` at the end; ``lengths`` are those of at least as many."""
+        """Return the next sentences, fewer than ``count`` at the end; ``lengths`` are those of at least as many."""
         block = self.sentences.take(count)
         known = {side: values[: block.count] for side, values in (lengths or {}).items()}
         if len(block):
@@ -77,13 +77,13 @@ class AlignmentFile:
         return block
 
     def rest(self) -> int:
-        """How many sentences were left; they are passed over."""
+        """Return how many sentences are left, and skip them."""
         left = self.sentences.rest()
         self.taken += left
         return left
 
     def total(self) -> int:
-        """How many sentences the file has; it is read to its end."""
+        """Return how many sentences the file has; reads it to its end."""
         self.rest()
         return self.taken
 
@@ -151,7 +151,7 @@ def _ordered(block: Block, reverse: bool) -> Block:
 
 
 def _outside(block: Block, base: int, lengths: dict[str, np.ndarray]) -> np.ndarray:
-    """``[L]``: whether a link points past the end of its sentence."""
+    """Return [L]: whether each link points past the end of its sentence."""
     outside = np.zeros(len(block), dtype=bool)
     for side, indices in (("source", block.source), ("target", block.target)):
         if side in lengths:
@@ -173,7 +173,8 @@ def open_alignment(
     """Open an alignment file (``-``: standard input).
 
     ``format`` is one of :data:`FORMATS` or "auto"; ``base`` 0 or 1, ``reverse`` True for a file that has the target
-    first; None for either asks the evidence. ``nth`` and ``allow_missing`` are for fairseq's logs.
+    first; None for either: found from the file and, where known, the texts. ``nth`` and ``allow_missing`` are for
+    fairseq's logs.
     """
     if format not in (*FORMATS, "auto"):
         raise NormalignError(f"unknown alignment format '{format}'; choose one of auto, {', '.join(FORMATS)}")

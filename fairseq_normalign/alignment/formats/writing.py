@@ -16,7 +16,7 @@ _WITH_MARKS = ("talp", "naacl", "rwth")
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """The line of a sentence's links (source, target) in Pharaoh format, without a line end.
+    """Return the line of a sentence's links (source, target) in Pharaoh format, without a line end.
 
     >>> pharaoh([(0, 0), (1, 2)])
     '0-0 1-2'
