@@ -25,13 +25,13 @@ FLOOR = 0.01
 AGREEMENT_FLOOR = 0.1
 """Links of two directions with less agreement are dropped."""
 OWN_AGREEMENT_FLOOR = 0.2
-"""The same for one direction, whose rows and columns agree more easily."""
+"""Links of one direction with less agreement are dropped: its rows and columns agree more easily."""
 ALONE = 0.5
 """What a pair of words counts, under a root, whose neighbours on the diagonal do not agree at all."""
 POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
 """How the posterior of a statistical aligner counts beside the readings of a model."""
 VOTE = 3.0
-"""How many times the share of a word counts that another aligner linked."""
+"""The factor by which the share of a word that another aligner linked is multiplied."""
 
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"
@@ -113,7 +113,11 @@ def _parsed(part: str, text: str, method: str) -> tuple[Reading, float]:
 
 
 def bottom_third(layers: int) -> int:
-    """The 0-based layer a third of the way up: where norms align best at AWI in the papers and in our measurements."""
+    """Return the 0-based layer a third of the way up: where norms align best at AWI in the papers and our measurements.
+
+    >>> bottom_third(6)
+    1
+    """
     return max(1, round(layers / 3)) - 1
 
 
@@ -128,7 +132,7 @@ def default_expert(layers: int, *, method: str = "norms") -> Expert:
 
 
 AWO_EXPONENT = 0.5
-"""Of the look before the word, beside a look after it that sums over all heads of a layer."""
+"""Exponent of the AWO reading, beside an AWI reading that sums over all heads of a layer."""
 
 
 def product(
@@ -167,7 +171,9 @@ def _multiplied(
 def _share_of_null(soft: np.ndarray, null: np.ndarray) -> np.ndarray:
     """``[..., T]``: null as a share of what the words of its row have."""
     total = np.maximum(soft, 0).sum(axis=-1)
-    return np.divide(np.maximum(null, 0), total, out=np.zeros_like(total, dtype=np.float64), where=total > 0)
+    nothing = np.zeros_like(total, dtype=np.float64)
+    share: np.ndarray = np.divide(np.maximum(null, 0), total, out=nothing, where=total > 0)
+    return share
 
 
 def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.ndarray:
