@@ -157,6 +157,9 @@ def add_null_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--tags", metavar="REGEX", help="pattern of language tags in front of a sentence")
 
 
+MOST_THREADS = 1024
+
+
 def prepare_torch(args: argparse.Namespace) -> None:
     """Before torch is imported: the same result whatever the number of threads."""
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -167,6 +170,8 @@ def prepare_torch(args: argparse.Namespace) -> None:
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
+        if args.threads > MOST_THREADS:
+            raise NormalignError(f"--threads {args.threads}: at most {MOST_THREADS}, and best the number of cores")
         torch.set_num_threads(args.threads)
     precision = _precision(args)
     if precision and own_device(cpu=args.cpu) == "cpu":
