@@ -68,7 +68,7 @@ def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False
     """
     if "<" not in line and not (placeholders and ("{" in line or "%" in line)):
         return Marked(html.unescape(line) if entities else line, [])
-    parts = [part for event in _events(line) for part in (_split(event) if placeholders else [event])]
+    parts = [part for event in markup_events(line) for part in (_split(event) if placeholders else [event])]
     gathered = _Gathered(entities)
     for number, (kind, raw, name) in enumerate(parts):
         if kind == _TEXT:
@@ -146,11 +146,13 @@ class _Events(HTMLParser):
 _PARSER = _Events()
 
 
-def _events(line: str) -> list[Part]:
-    """(kind, raw, name) of each construct; text that was read in several parts is one."""
+def markup_events(line: str) -> list[Part]:
+    """(kind, raw, name) of each construct, the kind one of text, start, end, alone; nothing of ``line`` is left out."""
     if "<" not in line:
         return [(_TEXT, line, "")]
     found = _PARSER.read(line)
+    if not found or found[0][0]:
+        found.insert(0, (0, _ALONE, ""))  # what the parser passes over, like </>
     stops = [start for start, _, _ in found[1:]] + [len(line)]
     events: list[Part] = []
     inside = ""  # of a script or a style: no text

@@ -82,6 +82,15 @@ def test_any_characters_lose_nothing(line, target):
     assert sorted((result.line + there).replace(" ", "")) == sorted((target + raws).replace(" ", ""))
 
 
+@pytest.mark.parametrize(
+    "line", ["</>", "</>a", "<", "a<", "<!", "<!-- a", "<b", "</", "<a href='x", "<![CDATA[", "<?", "&", "&#"]
+)
+def test_unfinished_markup_is_kept(line):
+    assert project(line, "", []).line.replace("a", "").strip() in line
+    marked = parse_markup(line)
+    assert len(marked.text) + sum(len(tag.raw) for tag in marked.tags) == len(line)
+
+
 @given(data=st.data())
 @settings(max_examples=300, deadline=None)
 def test_nested_markup_by_hypothesis(data):
