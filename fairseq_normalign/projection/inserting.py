@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import html
 from collections import Counter
 from collections.abc import Sequence
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 
 from ..alignment.pieces import Span
 from .markup import OPEN, PLACEHOLDER, Marked, Tag
-from .placing import Placed, in_nesting_order, place_tags
-from .spans import LinkedPair
+from .placing import Placed, in_nesting_order, place_tags, words_before
+from .spans import LinkedPair, confidence_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class MarkedTarget:
     """How many tags and placeholders there are."""
     notes: list[Note]
     confidences: list[float]
-    """Of every pair around words, in source order."""
+    """Of every pair around words, in source order; empty when not asked for."""
 
 
 def project_markup(
@@ -45,11 +44,13 @@ def project_markup(
     *,
     gaps: str = "close",
     entities: bool = False,
+    confidence: bool = False,
 ) -> MarkedTarget:
     """Put the tags of ``marked`` into ``target_line``.
 
     ``source`` and ``target`` are the words of ``marked.text`` and ``target_line``; ``pair`` has their links. With
-    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities.
+    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities; with ``confidence`` the
+    confidence of each pair of tags is computed, too.
 
         >>> from .markup import parse_markup
         >>> from ..text.words import space_words
@@ -62,7 +63,8 @@ def project_markup(
     marked, already = _without_those_there(marked, target_line)
     placed = place_tags(marked, source, pair, gaps=gaps)
     notes = [*already, *_notes(marked, placed)]
-    confidences = [placed.elements[tag].confidence for tag in sorted(placed.elements)]
+    elements = [placed.elements[tag] for tag in sorted(placed.elements)] if confidence else []
+    confidences = [confidence_of(pair, element.span, [element.range]) for element in elements]
     writer = _Writer(marked, source, target_line, target, entities)
     writer.write(placed)
     return MarkedTarget(writer.line(), len(marked.tags) + len(already), notes, confidences)
@@ -103,9 +105,8 @@ class _Writer:
         self._marked = marked
         self._line = line
         self._entities = entities
-        self._source_ends = [end for _, end in source]
-        self._source_gaps = _gaps(marked.text, source)
-        self._gaps = _gaps(line, target)
+        self._source = source
+        self._target = target
         self._written: list[str] = []
         self._at = 0
 
@@ -149,7 +150,7 @@ class _Writer:
         if tags[tag].kind == PLACEHOLDER:
             self._placeholder(tag, place)
             return
-        glued = tags[tag].at == self._source_gaps[self._gap_of(tags[tag])][0]
+        glued = tags[tag].at == _gap(self._marked.text, self._source, self._gap_of(tags[tag]))[0]
         self._tag(tag, place, to_left=glued)
         has_words = self._gap_of(tags[tag]) != self._gap_of(tags[last])
         for inner in range(tag + 1, last + 1):
@@ -164,11 +165,11 @@ class _Writer:
         """A placeholder, with a space where it would else touch a word that it did not touch in the source."""
         raw = self._marked.tags[tag].raw
         bare = raw.strip(" ")
-        joins = raw == bare and _joins(bare, self._last_before(self._gaps[place][0]))
+        joins = raw == bare and _joins(bare, self._last_before(_gap(self._line, self._target, place)[0]))
         if as_in_source and self._same_gap(tag, place) and not joins:
             self._tag(tag, place, to_left=True)
             return
-        at = max(self._gaps[place][0], self._at)
+        at = max(_gap(self._line, self._target, place)[0], self._at)
         before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
         free_before, free_after = before in ("", " "), after in ("", " ")
         if (free_before and free_after) or (free_before and (bare != raw or _joins(bare, after))):
@@ -183,9 +184,9 @@ class _Writer:
         return self._line[at - 1 : at] if at > self._at else "".join(self._written)[-1:]
 
     def _tag(self, tag: int, place: int, *, to_left: bool) -> None:
-        start, end = self._gaps[place]
+        start, end = _gap(self._line, self._target, place)
         at = self._marked.tags[tag].at
-        source_start = self._source_gaps[self._gap_of(self._marked.tags[tag])][0]
+        source_start = _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))[0]
         if self._same_gap(tag, place):
             self._insert(start + at - source_start, self._marked.tags[tag].raw)
         else:
@@ -194,15 +195,15 @@ class _Writer:
     def _same_gap(self, tag: int, place: int) -> bool:
         """Whether the white space around the tag is the same here as in the source, and its offset still free."""
         at = self._marked.tags[tag].at
-        source_start, source_end = self._source_gaps[self._gap_of(self._marked.tags[tag])]
-        start, end = self._gaps[place]
+        source_start, source_end = _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))
+        start, end = _gap(self._line, self._target, place)
         alike = self._marked.text[source_start:source_end] == self._line[start:end]
         edges = (source_start == 0, source_end == len(self._marked.text)) == (start == 0, end == len(self._line))
         is_free = self._at <= start + at - source_start
         return source_start <= at <= source_end and alike and edges and is_free
 
     def _gap_of(self, tag: Tag) -> int:
-        return bisect.bisect_right(self._source_ends, tag.at)
+        return words_before(self._source, tag.at)
 
     def _insert(self, at: int, raw: str) -> None:
         at = max(at, self._at)
@@ -218,8 +219,6 @@ def _joins(placeholder: str, neighbour: str) -> bool:
     return placeholder.startswith("%") and neighbour.isascii() and neighbour.isalnum()
 
 
-def _gaps(line: str, words: Sequence[Span]) -> list[Span]:
-    """The ranges of characters before, between and after the words: one more than there are words."""
-    starts = [0, *(end for _, end in words)]
-    ends = [*(start for start, _ in words), len(line)]
-    return list(zip(starts, ends, strict=True))
+def _gap(line: str, words: Sequence[Span], place: int) -> Span:
+    """The range of characters between word ``place - 1`` and word ``place``."""
+    return words[place - 1][1] if place else 0, words[place][0] if place < len(words) else len(line)
