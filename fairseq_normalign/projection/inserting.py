@@ -49,8 +49,8 @@ def project_markup(
     """Put the tags of ``marked`` into ``target_line``.
 
     ``source`` and ``target`` are the words of ``marked.text`` and ``target_line``; ``pair`` has their links. With
-    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities; with ``confidence`` the
-    confidence of each pair of tags is computed, too.
+    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities. With
+    ``confidence`` the confidence of each pair of tags is computed, too.
 
         >>> from .markup import parse_markup
         >>> from ..text.words import space_words
@@ -118,11 +118,7 @@ class _Writer:
         events = sorted({end for element in waiting for end in element.range} | set(placed.points.values()))
         for place in events:
             while True:
-                inner = open_elements[-1][1] if open_elements else -1
-                mine = [tag for tag in points if placed.points[tag] == place and self._home(placed, tag) == inner]
-                for tag in mine:
-                    self._point(tag, place)
-                    points.remove(tag)
+                self._points_of(open_elements[-1][1] if open_elements else -1, place, placed, points)
                 if not open_elements or open_elements[-1][0] > place:
                     break
                 self._tag(self._marked.tags[open_elements.pop()[1]].partner, place, to_left=True)
@@ -130,9 +126,7 @@ class _Writer:
                 element = waiting.pop(0)
                 open_elements.append((element.range[1], element.tag))
                 self._tag(element.tag, place, to_left=False)
-                for tag in [t for t in points if placed.points[t] == place and self._home(placed, t) == element.tag]:
-                    self._point(tag, place)
-                    points.remove(tag)
+                self._points_of(element.tag, place, placed, points)
         for tag in points:  # a pair that is nowhere open at its place; cannot happen, but nothing may be lost
             self._point(tag, placed.points[tag])
 
@@ -140,8 +134,11 @@ class _Writer:
         """The line as far as it is written, and the rest of the text."""
         return "".join([*self._written, self._text(self._line[self._at :])])
 
-    def _home(self, placed: Placed, tag: int) -> int:
-        return self._marked.tags[tag].parent
+    def _points_of(self, parent: int, place: int, placed: Placed, points: list[int]) -> None:
+        """Write what stands alone at ``place`` inside the pair ``parent``, and take it out of ``points``."""
+        for tag in [tag for tag in points if placed.points[tag] == place and self._marked.tags[tag].parent == parent]:
+            self._point(tag, place)
+            points.remove(tag)
 
     def _point(self, tag: int, place: int) -> None:
         """A lone tag, or an empty pair with everything in it."""
@@ -166,7 +163,7 @@ class _Writer:
         raw = self._marked.tags[tag].raw
         bare = raw.strip(" ")
         joins = raw == bare and _joins(bare, self._last_before(_gap(self._line, self._target, place)[0]))
-        if as_in_source and self._same_gap(tag, place) and not joins:
+        if as_in_source and not joins and self._same_offset(tag, place) is not None:
             self._tag(tag, place, to_left=True)
             return
         at = max(_gap(self._line, self._target, place)[0], self._at)
@@ -184,23 +181,22 @@ class _Writer:
         return self._line[at - 1 : at] if at > self._at else "".join(self._written)[-1:]
 
     def _tag(self, tag: int, place: int, *, to_left: bool) -> None:
-        start, end = _gap(self._line, self._target, place)
-        at = self._marked.tags[tag].at
-        source_start = _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))[0]
-        if self._same_gap(tag, place):
-            self._insert(start + at - source_start, self._marked.tags[tag].raw)
-        else:
-            self._insert(start if to_left else end, self._marked.tags[tag].raw)
+        offset = self._same_offset(tag, place)
+        if offset is None:
+            offset = _gap(self._line, self._target, place)[0 if to_left else 1]
+        self._insert(offset, self._marked.tags[tag].raw)
 
-    def _same_gap(self, tag: int, place: int) -> bool:
-        """Whether the white space around the tag is the same here as in the source, and its offset still free."""
+    def _same_offset(self, tag: int, place: int) -> int | None:
+        """Where the tag goes when the white space around it is as in the source, and that place is still free."""
         at = self._marked.tags[tag].at
-        source_start, source_end = _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))
-        start, end = _gap(self._line, self._target, place)
-        alike = self._marked.text[source_start:source_end] == self._line[start:end]
-        edges = (source_start == 0, source_end == len(self._marked.text)) == (start == 0, end == len(self._line))
-        is_free = self._at <= start + at - source_start
-        return source_start <= at <= source_end and alike and edges and is_free
+        text, line = self._marked.text, self._line
+        source_start, source_end = _gap(text, self._source, words_before(self._source, at))
+        start, end = _gap(line, self._target, place)
+        offset = start + at - source_start
+        if offset < self._at or at > source_end or text[source_start:source_end] != line[start:end]:
+            return None
+        edges = (source_start == 0, source_end == len(text)) == (start == 0, end == len(line))
+        return offset if edges else None
 
     def _gap_of(self, tag: Tag) -> int:
         return words_before(self._source, tag.at)
