@@ -70,7 +70,9 @@ def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False
     """
     if "<" not in line and not (placeholders and ("{" in line or "%" in line)):
         return Marked(html.unescape(line) if entities else line, [])
-    parts = [part for event in markup_events(line) for part in (_split(event) if placeholders else [event])]
+    parts = markup_events(line)
+    if placeholders and ("{" in line or "%" in line):
+        parts = [part for event in parts for part in _split(event)]
     gathered = _Gathered(entities)
     for number, (kind, raw, name) in enumerate(parts):
         if kind == _TEXT:

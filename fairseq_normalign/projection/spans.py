@@ -12,6 +12,7 @@ The rules, for a span of source words and the links of the sentence pair:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,14 +39,22 @@ class LinkedPair:
         self.target_length = target_length
         self.scores = scores or {}
         self.targets: list[list[int]] = [[] for _ in range(source_length)]
-        self.sources: list[list[int]] = [[] for _ in range(target_length)]
+        """The target words of each source word."""
         for source, target in links:
             if not (0 <= source < source_length and 0 <= target < target_length):
                 raise NormalignError(
                     f"link {source}-{target} is out of range: {source_length} source and {target_length} target words"
                 )
             self.targets[source].append(target)
-            self.sources[target].append(source)
+
+    @functools.cached_property
+    def sources(self) -> list[list[int]]:
+        """The source words of each target word."""
+        found: list[list[int]] = [[] for _ in range(self.target_length)]
+        for source, targets in enumerate(self.targets):
+            for target in targets:
+                found[target].append(source)
+        return found
 
     def score(self, source: int, target: int) -> float:
         """How sure a link is."""
