@@ -166,7 +166,10 @@ class _Writer:
         if as_in_source and not joins and self._same_offset(tag, place) is not None:
             self._tag(tag, place, to_left=True)
             return
-        at = max(_gap(self._line, self._target, place)[0], self._at)
+        tag_at = self._marked.tags[tag].at
+        touches_left = tag_at == _gap(self._marked.text, self._source, words_before(self._source, tag_at))[0]
+        start, end = _gap(self._line, self._target, place)
+        at = max(start if bare != raw or touches_left else end, self._at)
         before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
         free_before, free_after = before in ("", " "), after in ("", " ")
         if (free_before and free_after) or (free_before and (bare != raw or _joins(bare, after))):

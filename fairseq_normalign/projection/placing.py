@@ -6,9 +6,9 @@ The rules, beside those of :mod:`fairseq_normalign.projection.spans`:
 2. A pair takes one range of target words, and lies within the range of every pair it was in.
 3. Two ranges that would cross are cut apart where fewest linked words are left outside.
 4. A pair around no words, or around words without a link, is put, empty, where a lone tag would be.
-5. A lone tag at the start or the end of the line stays there. Elsewhere it follows the word it touches: the one before
-   when there is white space behind it only, else the one after. If that word has no link, the other one, and so on
-   outwards; without any links, the place is proportional.
+5. A lone tag at the start or the end of the line stays there. Elsewhere it goes with the word after it; with the one
+   before it when it touches that one alone, or when punctuation follows after a space. If that word has no link, with
+   the other one, and so on outwards; without any links, the place is proportional.
 6. A lone tag stays inside the pairs it was in, and outside those it was not in, at the nearest place.
 """
 
@@ -184,19 +184,19 @@ def _place_of(
     if before < len(source) and source[before][0] < tag.at:
         placed.notes.append((position, "widened", "it was inside a word: put before it"))
         after = before
-    wanted = _by_neighbours(placed, position, tag, before, after, source, pair)
+    wanted = _by_neighbours(placed, position, marked, before, after, source, pair)
     return _nearest_allowed(placed, tag, wanted, pair.target_length)
 
 
 def _by_neighbours(
-    placed: Placed, position: int, tag: Tag, before: int, after: int, source: Sequence[Span], pair: LinkedPair
+    placed: Placed, position: int, marked: Marked, before: int, after: int, source: Sequence[Span], pair: LinkedPair
 ) -> int:
     """Rule 5; ``before`` source words are before the tag, and the first one behind it is word ``after``."""
     if before == 0:
         return 0
     if after >= pair.source_length:
         return pair.target_length
-    to_left = tag.at == source[before - 1][1] and tag.at < source[after][0]
+    to_left = _goes_with_word_before(marked.tags[position], marked.text, source[before - 1][1], source[after])
     for distance in range(pair.source_length):
         left, right = before - 1 - distance, after + distance
         found = [max(pair.targets[left]) + 1] if left >= 0 and pair.targets[left] else []
@@ -206,6 +206,14 @@ def _by_neighbours(
             return found[0]
     placed.notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
     return round(before * pair.target_length / pair.source_length)
+
+
+def _goes_with_word_before(tag: Tag, text: str, end: int, following: Span) -> bool:
+    """Whether a tag touches the word before it, which ends at ``end``, or punctuation follows it after a space."""
+    free_behind = tag.at < following[0]
+    touches = tag.at == end and not tag.raw.startswith(" ")
+    punctuation = not any(letter.isalnum() for letter in text[slice(*following)])
+    return free_behind and (touches or punctuation)
 
 
 def _nearest_allowed(placed: Placed, tag: Tag, wanted: int, length: int) -> int:

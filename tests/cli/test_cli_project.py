@@ -66,8 +66,8 @@ def test_links_as_json_lines_with_confidence(files):
 
 
 def test_labels_in_columns_and_the_report(files, capsys):
-    columns = "Wir O\nsehen O\ndas O\nHaus O\nvon O\nAnna B-PER\n. O\n\nDrücken B-X\nSie B-Y\n, O\num O\nfortzufahren O\n. O\n"
-    (files / "c").write_text(columns)
+    columns = "Wir O|sehen O|das O|Haus O|von O|Anna B-PER|. O||Drücken B-X|Sie B-Y|, O|um O|fortzufahren O|. O|"
+    (files / "c").write_text(columns.replace("|", "\n"))
     assert run("project --labels c --target t --links l -o out --report notes") == 0
     assert (files / "out").read_text() == "We\tO\nsee\tO\nAnna\tB-PER\n's\tO\nhouse\tO\n.\tO\n\n" + (
         "To\tO\ncontinue\tO\n,\tO\npress\tB-X\n.\tO\n\n"
