@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import lines_of
 from tests.hosts.fairseq.published_shapes import REPAIRED, SHAPES, generate
-from tests.hosts.fairseq.slow_reading import slow_links, stock_samples, stock_task
+from tests.hosts.fairseq.slow_reading import slow_links, stock_model, stock_samples, stock_task
 
 pytestmark = pytest.mark.parametrize("name", SHAPES)
 SENTENCES = list(range(20))
@@ -18,14 +18,6 @@ def stock_name(shape) -> str:
 
 def links_of(line: str) -> list[tuple[int, int]]:
     return sorted((int(source), int(target)) for source, _, target in (pair.partition("-") for pair in line.split()))
-
-
-def stock_model(shape, task):
-    from fairseq import checkpoint_utils
-
-    (model,), _ = checkpoint_utils.load_model_ensemble([str(shape.checkpoint)], task=task)
-    parts = getattr(model, "models", None)
-    return model if parts is None else parts[f"{shape.source}-{shape.target}"]
 
 
 @pytest.fixture
@@ -51,6 +43,7 @@ def test_hypotheses_are_those_of_the_stock_task_and_none_is_lost(shape):
 
 def test_links_of_references_are_those_of_the_slow_reading(shape):
     options = ("--post-process", shape.post_process, "--print-alignment", "hard", "--score-reference")
+    options += ("--normalign-layer", 1, "--normalign-setting", "awi")
     ours = generate(shape, f"{shape.task}_normalign", *options)
     task = stock_task(shape, stock_name(shape))
     model = stock_model(shape, task)
