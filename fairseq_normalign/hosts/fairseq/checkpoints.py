@@ -183,10 +183,44 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
 # -- closing the doors in fairseq -------------------------------------------------------------------------------------
 
 
+def without_unknown_parts(state: Any) -> Any:
+    """An old checkpoint without its criterion and the like, where they are of somebody's own code: only training needs
+    them. A task or architecture that is not known is said in one line."""
+    args = state.get("args")
+    if not isinstance(args, argparse.Namespace):
+        return state
+    from fairseq.registry import REGISTRIES
+
+    check_names(args)
+    known = {
+        name: value
+        for name, value in vars(args).items()
+        if name not in REGISTRIES or value is None or value in REGISTRIES[name]["registry"]
+    }
+    return {**state, "args": argparse.Namespace(**known)}
+
+
+def check_names(arguments: Any) -> None:
+    """Raise a ValueError for a task or architecture of somebody's own code that is not loaded."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    task = getattr(arguments, "task", None)
+    if isinstance(arguments, argparse.Namespace) and task is not None and task not in TASK_REGISTRY:
+        raise ValueError(f"its task '{task}' is not known here; load the user-dir that it belongs to")
+    names = [getattr(arguments, name, None) for name in ("_name", "arch")]
+    found = [name for name in names if isinstance(name, str)]
+    if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
+        raise ValueError(f"its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to")
+
+
 class _SafeTorch(types.ModuleType):
     """``torch`` as ``fairseq.checkpoint_utils`` sees it: everything as it is, except ``load``."""
 
-    load = staticmethod(safe_load)
+    @staticmethod
+    def load(*args: Any, **options: Any) -> Any:
+        """Load safely, and without parts of a training that are not known here: fairseq would look them up."""
+        return without_unknown_parts(safe_load(*args, **options))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)
