@@ -98,6 +98,7 @@ class TransformersModels:
             input_ids=ids,
             attention_mask=(~padding).long(),
             decoder_input_ids=torch.tensor([self._start] * len(sources), device=ids.device),
+            decoder_start_token_id=self._start[0],  # else the library puts its own in front
             num_beams=beam,
             num_return_sequences=nbest,
             do_sample=False,
