@@ -4,29 +4,53 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
+import re
+import shutil
+import stat
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import TracebackType
 from typing import Any, BinaryIO, TextIO
 
-from .errors import NormalignError
+from .errors import NormalignError, reason_of
+from .packed import unpacked
 
 STDIO = "-"
+
+# -- reading ----------------------------------------------------------------------------------------------------------
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
     r"""Yield the lines of a UTF-8 file (``-``: standard input) without their line ends.
 
     Lines end at ``\n`` alone: U+2028, U+0085 and a bare CR stay inside their line. One ``\r`` before the end
-    (a file from Windows) and a byte-order mark at the start are dropped.
+    (a file from Windows) and a byte-order mark at the start are dropped. Packed files are unpacked.
     """
     with open_input(path) as handle:
         for number, raw in enumerate(handle, start=1):
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             yield decode_line(raw, path, number)
+
+
+def read_parallel(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
+    """Yield the sentence pairs of two files of lines; an end of one file before the other is an error."""
+    lines = itertools.zip_longest(read_lines(source), read_lines(target))
+    for number, (one, other) in enumerate(lines):
+        if one is None or other is None:
+            longer, shorter = (target, source) if one is None else (source, target)
+            raise line_without_partner(longer, shorter, number)
+        yield one, other
+
+
+def line_without_partner(longer: str | Path, shorter: str | Path, count: int) -> NormalignError:
+    """The error of two files that should be parallel, where ``shorter`` ends after ``count`` lines."""
+    message = f"no line of {display_name(shorter)} to go with it; that file has {count} lines; they must be parallel"
+    return NormalignError.at(display_name(longer), count + 1, message)
 
 
 def decode_line(raw: bytes, path: str | Path, number: int) -> str:
@@ -56,90 +80,248 @@ def display_name(path: str | Path) -> str:
 
 @contextlib.contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file (``-``: standard input) for reading bytes; a missing or unreadable one is a clear error."""
+    """Open a file (``-``: standard input) for reading bytes; a missing or unreadable one is a clear error.
+
+    What is packed by gzip, xz or zstd is unpacked while it is read.
+    """
     if str(path) == STDIO:
-        yield sys.stdin.buffer
+        yield unpacked(sys.stdin.buffer, display_name(path))
         return
     try:
         handle = open(path, "rb")
     except OSError as error:
-        raise NormalignError(f"{path}: {_reason(error)}") from None
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
     with handle:
         try:
-            yield handle
+            yield unpacked(handle, str(path))
         except OSError as error:
             if error.errno in OF_OUTPUT:  # what is done with the lines may end so; it is not the input's fault
                 raise
-            raise NormalignError(f"{path}: {_reason(error)}") from None
+            raise NormalignError(f"{path}: {reason_of(error)}") from None
 
 
 OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def check_regular(path: str | Path) -> None:
+    """Refuse a pipe or device in the place of a file: opening it could wait forever."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        what = "a directory" if os.path.isdir(path) else "a pipe or a device"
+        raise NormalignError(f"{path}: is {what}; a file is needed")
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
 @contextlib.contextmanager
 def open_output(path: str | Path) -> Iterator[TextIO]:
     """Open a text file (``-``: standard output) that appears at its place whole, or not at all."""
-    if str(path) == STDIO:
+    if is_stdout(path):
         yield sys.stdout
         sys.stdout.flush()
         return
-    with _replacing(Path(path), "w") as handle:
+    with _opened(path, "w") as handle:
         yield handle
 
 
 @contextlib.contextmanager
 def open_binary_output(path: str | Path) -> Iterator[BinaryIO]:
     """As :func:`open_output`, for bytes."""
-    with _replacing(Path(path), "wb") as handle:
+    if is_stdout(path):
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    with _opened(path, "wb") as handle:
         yield handle
 
 
-@contextlib.contextmanager
-def _replacing(path: Path, mode: str) -> Iterator[Any]:
-    """Write beside ``path`` and rename at the end; on any error the unfinished file is removed."""
-    if path.exists() and not path.is_file():  # a device or pipe cannot be renamed over
-        if path.is_dir():
-            raise NormalignError(f"{path}: is a directory")
-        try:
-            with open(path, mode, **_text_options(mode)) as handle:
-                yield handle
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise NormalignError(f"{path}: {_reason(error)}") from None
-        return
-    check_writable(path)
-    try:
-        descriptor, unfinished = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    except OSError as error:
-        raise NormalignError(f"{path}: {_reason(error)}") from None
-    try:
-        with open(descriptor, mode, **_text_options(mode)) as handle:
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.chmod(unfinished, 0o666 & ~_umask())
-        os.replace(unfinished, path)
-    except OSError as error:
-        _remove(unfinished)
-        if isinstance(error, BrokenPipeError):
-            raise
-        raise NormalignError(f"{path}: {_reason(error)}") from None
-    except BaseException:
-        _remove(unfinished)
-        raise
+def is_stdout(path: str | Path) -> bool:
+    """Whether output at ``path`` goes to standard output: ``-``, ``/dev/stdout`` and links to it."""
+    return str(path) == STDIO or _descriptor(path) == 1
+
+
+def is_stream(path: str | Path) -> bool:
+    """Whether output at ``path`` goes to a terminal, pipe or device, where nothing can be put in place by renaming."""
+    place = os.path.realpath(path)
+    return str(path) == STDIO or _descriptor(path) is not None or (os.path.exists(place) and not os.path.isfile(place))
+
+
+def output_place(path: str | Path) -> Path:
+    """The file that output at ``path`` ends in: ``path`` with symbolic links followed.
+
+    A place that could not be written is a clear error now, before any work is done.
+    """
+    if not str(path):
+        raise NormalignError(NAMELESS)
+    if _descriptor(path) is not None:
+        return Path(path)
+    place = Path(os.path.realpath(path))
+    if place.is_dir():
+        raise NormalignError(f"{path}: is a directory")
+    if place.is_symlink():
+        raise NormalignError(f"{path}: a symbolic link that leads back to itself")
+    if place.exists() and not place.is_file():
+        if not os.access(place, os.W_OK):
+            raise NormalignError(f"{path}: cannot be written to")
+        return place
+    _check_parent(path, place.parent)
+    return place
 
 
 def check_writable(path: str | Path) -> None:
     """Fail now, with a clear line, when a file could not be written at ``path`` later."""
-    parent = Path(path).parent
+    output_place(path)
+
+
+NAMELESS = "an output needs a name; '' is none"
+PARTS = ("", ".part", ".part.json", ".part.json.new")
+"""Endings of the files that a resumable job writes for one output."""
+
+
+def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) -> None:
+    """Refuse two outputs at one place, and an output (or the ``.part`` beside it) that would replace an input."""
+    taken: dict[Path, str | Path] = {}
+    for path in outputs:
+        if not str(path):
+            raise NormalignError(NAMELESS)
+        if is_stream(path):
+            continue
+        place = Path(os.path.realpath(path))
+        if place in taken:
+            raise NormalignError(f"two outputs to the same file: {taken[place]}, {path}")
+        taken[place] = path
+    beside = {Path(f"{place}{ending}"): path for place, path in taken.items() for ending in PARTS}
+    for path in inputs:
+        place = Path(os.path.realpath(path))
+        written = beside.get(place) or next((beside[one] for one in beside if _same_file(one, place)), None)
+        if written is not None:
+            raise NormalignError(f"{path}: is read, and writing {written} would replace it; write to another file")
+
+
+def _same_file(one: Path, other: Path) -> bool:
+    """Also under two names."""
+    with contextlib.suppress(OSError):
+        return os.path.samefile(one, other)
+    return False
+
+
+def _descriptor(path: str | Path) -> int | None:
+    """The number of the open file that a name like /dev/stdout or /dev/fd/3 stands for, or None."""
+    name = os.path.abspath(path)
+    for _ in range(40):
+        found = re.fullmatch(r"/(?:dev|proc/self)/fd/([0-9]{1,9})", name)
+        if found:
+            return int(found[1])
+        if not os.path.islink(name):
+            return None
+        name = os.path.normpath(os.path.join(os.path.dirname(name), os.readlink(name)))
+    return None
+
+
+def _check_parent(path: str | Path, parent: Path) -> None:
     if not parent.is_dir():
         raise NormalignError(f"{path}: there is no directory {parent}")
     if not os.access(parent, os.W_OK | os.X_OK):
         raise NormalignError(f"{path}: the directory {parent} cannot be written to")
 
 
-def _text_options(mode: str) -> dict:
+@contextlib.contextmanager
+def _opened(path: str | Path, mode: str) -> Iterator[Any]:
+    """A file to write; an operating-system error is one line that names it."""
+    place = output_place(path)
+    try:
+        with _straight(path, mode) if is_stream(path) else _replacing(place, mode) as handle:
+            yield handle
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
+
+
+@contextlib.contextmanager
+def _straight(path: str | Path, mode: str) -> Iterator[Any]:
+    """A device or pipe, which cannot be renamed over."""
+    descriptor = _descriptor(path)
+    with open(path if descriptor is None else os.dup(descriptor), mode, **_text_options(mode)) as handle:
+        yield handle
+
+
+@contextlib.contextmanager
+def _replacing(place: Path, mode: str) -> Iterator[Any]:
+    """Write beside ``place`` and rename at the end; on any error the unfinished file is removed."""
+    descriptor, unfinished = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+    try:
+        with open(descriptor, mode, **_text_options(mode)) as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        os.chmod(unfinished, 0o666 & ~_umask())
+        put_in_place(unfinished, place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(unfinished)
+        raise
+
+
+def put_in_place(finished: str | Path, place: Path) -> None:
+    """Rename a finished file to its place; it takes over the permissions of a file that was there."""
+    if place.exists():
+        os.chmod(finished, stat.S_IMODE(place.stat().st_mode))
+    os.replace(finished, place)
+
+
+def check_new_directory(path: str | Path, what: str) -> None:
+    """Fail now when no new directory for ``what`` (as "a dump") could be made at ``path`` later."""
+    if not str(path):
+        raise NormalignError(f"{what} needs a directory to be written to; '' is none")
+    if os.path.lexists(path):
+        raise NormalignError(f"{path}: exists already; {what} is written to a new directory")
+    _check_parent(path, Path(path).parent)
+
+
+class NewDirectory:
+    """A directory that appears at its place whole, or not at all. It is filled at ``beside`` and renamed at the end.
+
+    In a ``with`` block, ``beside`` is what ``as`` gives; leaving it without an error completes the directory.
+    """
+
+    def __init__(self, path: str | Path, what: str) -> None:
+        """``what``: what is written there, as "a dump", for messages."""
+        check_new_directory(path, what)
+        self.path = Path(path)
+        try:
+            self.beside = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part"))
+        except OSError as error:
+            raise NormalignError(f"{path}: {reason_of(error)}") from None
+
+    def complete(self) -> None:
+        """Put the directory at its place."""
+        try:
+            os.chmod(self.beside, 0o777 & ~_umask())
+            os.rename(self.beside, self.path)
+        except OSError as error:
+            self.abandon()
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.beside, ignore_errors=True)
+
+    def __enter__(self) -> Path:
+        return self.beside
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.complete()
+            return
+        self.abandon()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
+
+
+def _text_options(mode: str) -> dict[str, Any]:
     return {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
 
 
@@ -147,12 +329,3 @@ def _umask() -> int:
     current = os.umask(0)
     os.umask(current)
     return current
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        os.remove(path)
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

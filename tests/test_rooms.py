@@ -34,7 +34,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "version"}
+COMMON = {"errors", "files", "half_precision", "packed", "requirements", "version"}
 
 
 def imported(path: Path) -> set[str]:

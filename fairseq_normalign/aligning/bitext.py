@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import NormalignError
-from ..files import STDIO, display_name, open_input, read_lines
+from ..files import STDIO, line_without_partner, open_input, read_parallel
 
 WINDOW = 1024
 """Pairs that are read, sorted by length, aligned and written together."""
@@ -44,7 +44,7 @@ class Bitext:
         self.target = target
         if str(source) == str(target) == STDIO:
             raise NormalignError("standard input ('-') can be the source or the target, not both")
-        self._stream = self._read()
+        self._stream = read_parallel(self.source, self.target)
         self._ahead: list[Pair] = []
 
     @property
@@ -61,31 +61,22 @@ class Bitext:
             return None
         counts = [_count_lines(path) for path in (self.source, self.target)]
         if counts[0] != counts[1]:
-            raise self._unequal(*counts)
+            fewer, more = sorted(zip(counts, (self.source, self.target), strict=True), key=lambda side: side[0])
+            raise line_without_partner(more[1], fewer[1], fewer[0])
         return counts[0]
 
     def first(self, count: int) -> list[Pair]:
         """The first pairs. They come again in :meth:`pairs`, from standard input too."""
         if self.is_seekable:
-            return list(itertools.islice(self._read(), count))
+            return list(itertools.islice(read_parallel(self.source, self.target), count))
         self._ahead += itertools.islice(self._stream, count - len(self._ahead))
         return self._ahead[:count]
 
     def pairs(self) -> Iterator[Pair]:
         """Every pair; an end of one file before the other is an error."""
-        return self._read() if self.is_seekable else itertools.chain(self._ahead, self._stream)
-
-    def _read(self) -> Iterator[Pair]:
-        lines = itertools.zip_longest(read_lines(self.source), read_lines(self.target))
-        for number, (source, target) in enumerate(lines, start=1):
-            if source is None or target is None:
-                ended, goes_on = (self.source, self.target) if source is None else (self.target, self.source)
-                raise NormalignError.at(
-                    display_name(goes_on),
-                    number,
-                    f"no line of {display_name(ended)} to go with it; it has {number - 1}",
-                )
-            yield source, target
+        if self.is_seekable:
+            return read_parallel(self.source, self.target)
+        return itertools.chain(self._ahead, self._stream)
 
     def windows(self) -> Iterator[Window]:
         """The pairs in windows."""
@@ -98,12 +89,6 @@ class Bitext:
             for source, target in window:
                 digest.update(f"{source}\n{target}\n".encode())
             yield Window(number, number * self.window, window, digest.hexdigest())
-
-    def _unequal(self, source: int, target: int) -> NormalignError:
-        fewer, more = sorted([(source, self.source), (target, self.target)], key=lambda side: side[0])
-        return NormalignError.at(
-            more[1], fewer[0] + 1, f"no line of {fewer[1]} to go with it; {fewer[0]} lines there, {more[0]} here"
-        )
 
 
 def _count_lines(path: str | Path) -> int:

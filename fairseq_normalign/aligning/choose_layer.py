@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..alignment.words import SETTINGS
+from ..alignment.steps_to_words import SETTINGS
 from ..analysis.decisions import PairDecisions
 from ..analysis.layer_choice import Verdict, judge_layers
 from ..attribution import method_class

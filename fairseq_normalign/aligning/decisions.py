@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from ..alignment.readings import EACH, Place
-from ..alignment.words import SETTINGS, normalized, to_words
+from ..alignment.steps_to_words import SETTINGS, normalized, to_words
 from ..analysis.decisions import PairDecisions, best_sources
 from ..hosts.protocol import Batch, EncodedPair
 from .directions import EncodedAligner

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..alignment.readings import EACH
-from ..alignment.words import SETTINGS
+from ..alignment.readings import EACH, MethodReading
+from ..alignment.steps_to_words import SETTINGS
 from ..text.vocabulary import Sentence
 from .decisions import by_layer
 from .directions import Direction
@@ -17,18 +17,6 @@ from .reader import Found, Reader
 
 WINDOW = 256
 """Pairs that are read together; bounds the memory."""
-
-
-@dataclass(frozen=True)
-class MethodReading:
-    """What one method says of one pair."""
-
-    layers: np.ndarray
-    """[layers, T + 1 decoder steps, S source positions]."""
-    heads: np.ndarray | None
-    """[layers, H, T + 1, S], if they were asked for and the method has them."""
-    settings: tuple[str, ...]
-    """Which decoder step may stand for a target word: 'awo', 'awi' or both."""
 
 
 @dataclass(frozen=True)
@@ -71,4 +59,4 @@ def read_pairs(
 def _reading(reader: Reader, name: str, found: Found) -> MethodReading:
     heads = by_layer(found, name, EACH)
     settings = tuple(setting for setting in SETTINGS if setting in reader.method(name).settings)
-    return MethodReading(np.stack(by_layer(found, name, None)), np.stack(heads) if heads else None, settings)
+    return MethodReading(np.stack(by_layer(found, name, None)), np.stack(heads) if heads else None, settings=settings)

@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.dump import DumpWriter
+from ..alignment.formats import pharaoh
 from ..errors import NormalignError
-from ..resumable import PlainFiles, ResumableFiles
+from ..resumable import ANEW, PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
 from .directions import BitextAligner, Keep, PairAlignment
 from .processes import Processes
@@ -33,7 +34,7 @@ class Outputs:
 
     def texts(self, results: Sequence[PairAlignment]) -> list[str]:
         """One text a file."""
-        lines = [[" ".join(f"{source}-{target}" for source, target in result.links) for result in results]]
+        lines = [[pharaoh(result.links) for result in results]]
         if self.scores:
             lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
         if self.soft:
@@ -91,14 +92,19 @@ def align_bitext(
 
 def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Window]:
     """The windows from ``first`` on; those before must be what they were."""
+    found = 0
     for window in bitext.windows():
+        found += 1
         if window.number >= first:
             yield window
         elif window.number == first - 1 and files is not None and window.digest != files.journal.digest:
-            raise NormalignError(
-                f"{bitext.source}, {bitext.target}: the first {window.first + len(window.pairs)} lines are not those "
-                "of the interrupted run; start over without --resume"
-            )
+            raise _other_text(bitext, f"the first {window.first + len(window.pairs)} lines are not those")
+    if found < first:
+        raise _other_text(bitext, "there are fewer lines than those")
+
+
+def _other_text(bitext: Bitext, how: str) -> NormalignError:
+    return NormalignError(f"{bitext.source}, {bitext.target}: {how} of the interrupted run; {ANEW}")
 
 
 def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from torch import Tensor
 
-from ..analysis.observed import PAD, Observed, ObservedLayer
-from ..analysis.singular import Projections
+from ..analysis.attention_batch import PAD, Observed, ObservedLayer
+from ..analysis.singular_values import Projections
 from ..attribution.records import AttentionBlock
 from ..errors import NormalignError
 from ..hosts.observer import Observer, check_observed, observe

@@ -24,11 +24,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..errors import NormalignError
-from ..files import read_lines, words_of
+from ..errors import NormalignError, reason_of
+from ..files import read_lines, read_parallel, words_of
 from .decide import Link
 
-Pair = tuple[list[str], list[str]]
+WordPair = tuple[list[str], list[str]]
 """The words of a source and of a target sentence."""
 
 Links = list[list[Link]]
@@ -59,15 +59,9 @@ class Baseline:
     """Sentence pairs that the aligner was not given."""
 
 
-def read_bitext(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[Pair]:
-    """The sentence pairs of two files of the same length."""
-    pairs: list[Pair] = []
-    for number, (one, other) in enumerate(itertools.zip_longest(read_lines(source), read_lines(target)), start=1):
-        if one is None or other is None:
-            short, long = (source, target) if one is None else (target, source)
-            raise NormalignError(f"{short}: has {number - 1} lines, but {long} has more; they must be parallel")
-        pairs.append((_words(one, lowercase), _words(other, lowercase)))
-    return pairs
+def read_bitext(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[WordPair]:
+    """The sentence pairs of two files of the same length, in words."""
+    return [(_words(one, lowercase), _words(other, lowercase)) for one, other in read_parallel(source, target)]
 
 
 def _words(line: str, lowercase: bool) -> list[str]:
@@ -75,7 +69,7 @@ def _words(line: str, lowercase: bool) -> list[str]:
 
 
 def align(
-    aligner: str, pairs: Sequence[Pair], train: Iterable[Pair] = (), *, programs: str | Path | None = None
+    aligner: str, pairs: Sequence[WordPair], train: Iterable[WordPair] = (), *, programs: str | Path | None = None
 ) -> Baseline:
     """Align ``pairs`` with the aligner of that name, which learns from them and from ``train``.
 
@@ -101,7 +95,7 @@ def _safe(words: Sequence[str]) -> list[str]:
     return ["|" if word == "|||" else re.sub(r"\s", "_", word) for word in words]
 
 
-def _within(links: Iterable[Link], pair: Pair) -> list[Link]:
+def _within(links: Iterable[Link], pair: WordPair) -> list[Link]:
     found = sorted(set(links))
     if any(not (0 <= s < len(pair[0]) and 0 <= t < len(pair[1])) for s, t in found):
         raise NormalignError(f"the aligner gave links outside of the sentence '{' '.join(pair[0])[:60]}'")
@@ -132,12 +126,12 @@ class Runner(ABC):
         """These programs do not tell their version: name them by what they are."""
         return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
-    def takes(self, pair: Pair) -> bool:
+    def takes(self, pair: WordPair) -> bool:
         """Whether the aligner can be given this pair."""
         return bool(pair[0]) and bool(pair[1])
 
     @abstractmethod
-    def both_directions(self, pairs: Sequence[Pair], directory: Path, wanted: int) -> tuple[Links, Links]:
+    def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
         """Forward and backward links of the first ``wanted`` pairs; scratch files go to ``directory``."""
 
     def _run(self, program: Program, *arguments: str, directory: Path, output: Path | None = None) -> None:
@@ -155,7 +149,7 @@ class Runner(ABC):
                     check=False,
                 ).returncode
             except OSError as error:
-                raise NormalignError(f"{program.path}: {(error.strerror or str(error)).lower()}") from None
+                raise NormalignError(f"{program.path}: {reason_of(error)}") from None
             if code:
                 errors.seek(0)
                 lines = errors.read().decode("utf-8", "replace").strip().splitlines()
@@ -187,7 +181,7 @@ def _link(text: str) -> Link:
     return int(source), int(target)
 
 
-def _write_text(pairs: Iterable[Pair], directory: Path) -> Path:
+def _write_text(pairs: Iterable[WordPair], directory: Path) -> Path:
     path = directory / "text"
     with open(path, "w", encoding="utf-8", newline="\n") as handle:
         handle.writelines(f"{' '.join(source)} ||| {' '.join(target)}\n" for source, target in pairs)
@@ -209,7 +203,7 @@ class Eflomal(Runner):
                 pass
         return super().version(path)
 
-    def both_directions(self, pairs: Sequence[Pair], directory: Path, wanted: int) -> tuple[Links, Links]:
+    def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
         """Both in one run."""
         _write_text(pairs, directory)
         names = "forward", "backward"
@@ -227,7 +221,7 @@ class FastAlign(Runner):
         "build it from https://github.com/clab/fast_align and put it on PATH, or give its directory as --programs"
     )
 
-    def both_directions(self, pairs: Sequence[Pair], directory: Path, wanted: int) -> tuple[Links, Links]:
+    def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
         """One run each; its links are (source, target) in both."""
         _write_text(pairs, directory)
         (program,) = self.programs
@@ -255,11 +249,11 @@ class Giza(Runner):
         *("-model1dumpfrequency", "1", "-model4smoothfactor", "0.4", "-nodumps", "1", "-onlyaldumps", "1"),
     )
 
-    def takes(self, pair: Pair) -> bool:
+    def takes(self, pair: WordPair) -> bool:
         """Neither empty nor too long."""
         return super().takes(pair) and max(map(len, pair)) <= self.longest
 
-    def both_directions(self, pairs: Sequence[Pair], directory: Path, wanted: int) -> tuple[Links, Links]:
+    def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
         """One run each, on vocabularies and word classes made once."""
         sides = {"source": [pair[0] for pair in pairs], "target": [pair[1] for pair in pairs]}
         numbers = {side: self._vocabulary(side, sentences, directory) for side, sentences in sides.items()}

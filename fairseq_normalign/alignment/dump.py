@@ -13,8 +13,6 @@ It is written beside its place and renamed when complete: a dump that exists is 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import NormalignError
+from ..errors import NormalignError, reason_of
+from ..files import NewDirectory, check_regular
 from .pieces import Segmentation
 
 VERSION = 1
@@ -53,14 +52,15 @@ class DumpWriter:
         self.path = Path(path)
         self.heads = heads
         self._meta = {"version": VERSION, "method": method, "heads": heads}
-        self._unfinished = self.path.with_name(f".{self.path.name}.{os.getpid()}.part")
+        self._place = NewDirectory(path, "a dump")
+        self._unfinished = self._place.beside
         self._arrays: dict[str, np.ndarray] = {}
         self._bytes = 0
         self._shard = 0
         self._count = 0
         self._last: tuple[int, int] | None = None  # id and rank of the hypothesis before
+        self._seen = Seen()
         self._sentences = 0
-        _make_directory(self.path, self._unfinished)
         self._index = open(self._unfinished / "index.jsonl", "w", encoding="utf-8", newline="\n")
 
     def __enter__(self) -> DumpWriter:
@@ -86,6 +86,8 @@ class DumpWriter:
     ) -> None:
         """Append one hypothesis of sentence ``id``; those of one sentence come one after another, best first."""
         rank = self._last[1] + 1 if self._last is not None and self._last[0] == id else 0
+        if rank == 0 and not self._seen.add(id):
+            raise NormalignError(f"{self.path}: sentence {id} was added before, and others after it")
         self._last = id, rank
         self._sentences += rank == 0
         line = {
@@ -108,7 +110,7 @@ class DumpWriter:
                 self._flush()
         except OSError as error:
             self.abandon()
-            raise NormalignError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
 
     def _keep(self, name: str, array: np.ndarray) -> None:
         array = np.ascontiguousarray(array, dtype=np.float32)
@@ -131,28 +133,33 @@ class DumpWriter:
             self._index.close()
             meta = {**self._meta, "sentences": self._sentences, "hypotheses": self._count, "shards": self._shard}
             (self._unfinished / "meta.json").write_text(json.dumps(meta, indent=1) + "\n", encoding="utf-8")
-            os.rename(self._unfinished, self.path)
         except OSError as error:
             self.abandon()
-            raise NormalignError(f"{self.path}: {(error.strerror or str(error)).lower()}") from None
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
+        self._place.complete()
 
     def abandon(self) -> None:
         """Leave nothing behind."""
         self._index.close()
-        shutil.rmtree(self._unfinished, ignore_errors=True)
-
-
-def _make_directory(path: Path, unfinished: Path) -> None:
-    if path.exists():
-        raise NormalignError(f"{path}: exists already; a dump is written to a new directory")
-    try:
-        unfinished.mkdir()
-    except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        self._place.abandon()
 
 
 def _shard_path(directory: Path, number: int) -> Path:
     return directory / f"shard-{number:05d}.safetensors"
+
+
+class Seen:
+    """A set of whole numbers that takes about a bit for each, where they lie close together."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, int] = {}
+
+    def add(self, number: int) -> bool:
+        """Add a number; whether it is new."""
+        block, bit = number >> 10, 1 << (number & 1023)
+        before = self._blocks.get(block, 0)
+        self._blocks[block] = before | bit
+        return not before & bit
 
 
 class Dump:
@@ -175,16 +182,20 @@ class Dump:
 
     def ids(self) -> list[tuple[int, int]]:
         """(sentence id, rank) of every hypothesis, in the order of the dump, without reading arrays."""
-        found = []
-        with open(self.path / "index.jsonl", "rb") as index:
+        found: dict[tuple[int, int], int] = {}
+        place = self.path / "index.jsonl"
+        with open(place, "rb") as index:
             for number, raw in enumerate(index, start=1):
                 try:
                     line = json.loads(raw)
-                    found.append((_count(line["id"]), _count(line["rank"])))
+                    key = _count(line["id"]), _count(line["rank"])
                 except UNREADABLE as error:
-                    place = self.path / "index.jsonl"
                     raise NormalignError.at(place, number, f"not a line of a dump ({error})") from None
-        return found
+                if key in found:
+                    message = f"sentence {key[0]} with rank {key[1]} is there twice, first in line {found[key]}"
+                    raise NormalignError.at(place, number, message)
+                found[key] = number
+        return list(found)
 
     def __getitem__(self, number: int) -> DumpedPair:
         if not 0 <= number < len(self):
@@ -224,6 +235,7 @@ class Dump:
         from safetensors import SafetensorError, safe_open
 
         path = _shard_path(self.path, shard)
+        check_regular(path)
         try:
             with safe_open(path, framework="np") as file:
                 names = set(file.keys())
@@ -261,6 +273,7 @@ def _check_array(array: np.ndarray, steps: tuple[int, int], *, dimensions: int) 
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
+    check_regular(path / "meta.json")
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -272,13 +285,14 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 def _line_offsets(path: Path) -> list[int]:
     offsets, position = [], 0
+    check_regular(path)
     try:
         with open(path, "rb") as index:
             for line in index:
                 offsets.append(position)
                 position += len(line)
     except OSError as error:
-        raise NormalignError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
     return offsets
 
 

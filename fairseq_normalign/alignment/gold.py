@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..files import open_output
 from .decide import Link
-from .formats import Lengths, OptionNames, in_step, open_alignment
+from .formats import Lengths, OptionNames, Writer, in_step, open_alignment
+
+Marked = list[tuple[int, int, bool]]
+"""The links of a sentence: (source, target, whether it is sure), 0-based."""
 
 GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
 
@@ -34,8 +38,10 @@ def read_gold(
     target: str | Path | None = None,
 ) -> list[Gold]:
     """Read a gold file whole; ``source`` and ``target``, the texts, help to settle its base and direction."""
-    rows = _sentences(path, format, base, reverse, source, target, GOLD_OPTIONS)
-    return [_gold_of(links) for links in rows]
+    rows = read_marked(
+        path, options=GOLD_OPTIONS, format=format, base=base, reverse=reverse, source=source, target=target
+    )
+    return golds_of(rows)
 
 
 def read_links(
@@ -48,16 +54,44 @@ def read_links(
     target: str | Path | None = None,
 ) -> list[list[Link]]:
     """Read an alignment file whole: the sorted links of every sentence, whatever their marks. As :func:`read_gold`."""
-    rows = _sentences(path, format, base, reverse, source, target, OptionNames())
+    rows = read_marked(
+        path, options=OptionNames(), format=format, base=base, reverse=reverse, source=source, target=target
+    )
     return [[(s, t) for s, t, _ in links] for links in rows]
 
 
-def _gold_of(links: Iterable[tuple[int, int, bool]]) -> Gold:
-    links = list(links)
-    return Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
-
-
-def _sentences(path, format, base, reverse, source, target, options) -> Iterator[list[tuple[int, int, bool]]]:
+def read_marked(
+    path: str | Path,
+    *,
+    options: OptionNames,
+    format: str = "auto",
+    base: int | None = None,
+    reverse: bool | None = None,
+    source: str | Path | None = None,
+    target: str | Path | None = None,
+) -> list[Marked]:
+    """The links (source, target, sure) of every sentence of an alignment file. As :func:`read_gold`."""
     with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
-        for (block,) in in_step([file], Lengths(source, target)):
-            yield from block.sentences()
+        return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
+
+
+def golds_of(rows: Iterable[Marked]) -> list[Gold]:
+    """Gold alignments from the marked links of every sentence."""
+    return [
+        Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
+        for links in rows
+    ]
+
+
+def write_links(
+    path: str | Path, links: Iterable[Iterable[Link]], *, format: str = "pharaoh", base: int | None = None
+) -> None:
+    """Write the links (source, target), 0-based, of every sentence to a file, which appears whole or not at all.
+
+    ``format`` is one of :data:`~fairseq_normalign.alignment.formats.WRITERS`; ``base`` is what it counts the first word
+    as, if not what is usual.
+    """
+    with open_output(path) as handle:
+        writer = Writer(handle, format, base=base)
+        for sentence in links:
+            writer.write((source, target, True) for source, target in sentence)

@@ -14,6 +14,9 @@ of one scheme, bytes written as letters: fairseq's ``gpt2`` and ``hf_byte_bpe`` 
 
 Span = tuple[int, int]
 
+LEVELS = ("word", "piece")
+"""What an alignment may be between."""
+
 
 @dataclass(frozen=True)
 class Segmentation:

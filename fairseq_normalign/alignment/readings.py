@@ -1,9 +1,15 @@
-"""Where soft alignments are read: which method, layer and head, and at which decoder step."""
+"""What is read from a model for one sentence pair: where (`Reading`), and the numbers of a method (`MethodReading`)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
+
+import numpy as np
+
+from .decide import Link
+from .steps_to_words import SETTINGS
 
 EACH: Final = -1
 """In the place of a head: every head by itself."""
@@ -26,14 +32,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Reading:
-    """One soft alignment: where it is read, and whether the word is the input (awi) or the output (awo) of the step.
-
-    >>> Reading("norms", 0, 1, "awi").label
-    'norms, layer 1, head 2, AWI'
-    """
+    """Where a soft alignment is read: method, 0-based layer, 0-based head (None: all together), setting."""
 
     method: str
-    layer: int
+    layer: int = 0
     head: int | None = None
     setting: str = "awi"
 
@@ -43,7 +45,67 @@ class Reading:
         return Place(self.method, self.layer, self.head)
 
     @property
-    def label(self) -> str:
-        """How a person reads it; layers and heads count from 1."""
-        head = "" if self.head is None else f", head {self.head + 1}"
-        return f"{self.method}, layer {self.layer + 1}{head}, {self.setting.upper()}"
+    def spec(self) -> str:
+        """How a person types it: ``METHOD:LAYER[.HEAD]:SETTING``, counted from 1.
+
+        >>> Reading("norms", 0, 1, "awi").spec
+        'norms:1.2:awi'
+        """
+        head = "" if self.head is None else f".{self.head + 1}"
+        return f"{self.method}:{self.layer + 1}{head}:{self.setting}"
+
+    def label(self, shape: ReadingShape | None = None) -> str:
+        """How a person reads it: 'norms, layer 2, AWI'."""
+        kind = "steps" if shape is None else shape.kind
+        parts = [self.method]
+        if kind != "links" and not (kind == "words" and shape is not None and shape.layers == 1):
+            parts.append(f"layer {self.layer + 1}")
+        if self.head is not None:
+            parts.append(f"head {self.head + 1}")
+        if kind == "steps":
+            parts.append(self.setting.upper())
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True)
+class MethodReading:
+    """What one method says of one pair: ``steps``, ``words`` or ``links``; links beside words are those decided."""
+
+    steps: np.ndarray | None = None
+    """[layers, T + 1 decoder steps, S source positions]."""
+    heads: np.ndarray | None = None
+    """[layers, H, T + 1, S]; only beside ``steps``."""
+    words: np.ndarray | None = None
+    """[layers, target words, source words]: AWO or AWI was settled before."""
+    links: tuple[Link, ...] | None = None
+    """Links between words from elsewhere, without numbers."""
+    settings: tuple[str, ...] = SETTINGS
+    """Which rows of ``steps`` may speak of a word."""
+
+    @property
+    def shape(self) -> ReadingShape:
+        """What there is to choose from."""
+        if self.steps is not None:
+            heads = 0 if self.heads is None else self.heads.shape[1]
+            return ReadingShape("steps", len(self.steps), heads, self.settings)
+        if self.words is not None:
+            return ReadingShape("words", len(self.words), 0, ("",))
+        return ReadingShape("links", 1, 0, ("",))
+
+
+@dataclass(frozen=True)
+class ReadingShape:
+    """What can be chosen of a reading: layers, heads (0: only all together) and settings."""
+
+    kind: str
+    layers: int
+    heads: int
+    settings: tuple[str, ...]
+
+
+def every_reading(method: str, shape: ReadingShape) -> Iterator[Reading]:
+    """Every reading there is, in the one order that the page and its counts share."""
+    for layer in range(shape.layers):
+        for head in (None, *range(shape.heads)):
+            for setting in shape.settings:
+                yield Reading(method, layer, head, setting)

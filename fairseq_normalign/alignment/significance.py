@@ -18,7 +18,7 @@ _ROUNDING = 1e-12  # a difference as large as the observed one counts, whatever 
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SignificanceTest:
     """A system against the first: ``difference`` of a metric (system minus first) and two-sided p-values."""
 
     difference: float
@@ -44,7 +44,7 @@ def intervals(resampled: dict[str, np.ndarray], level: float = 0.95) -> dict[str
 
 def compare_to_first(
     systems: Sequence[np.ndarray], *, samples: int, trials: int, seed: int, metric: str = "aer", alpha: float = 0.5
-) -> list[Comparison]:
+) -> list[SignificanceTest]:
     """Test every system but the first against the first, in one metric: K - 1 comparisons.
 
     Paired bootstrap: how often the difference on a resampling strays from its mean by as much as the observed
@@ -66,7 +66,7 @@ def compare_to_first(
         strayed = np.count_nonzero(np.abs(differences - differences.mean()) >= abs(observed) - _ROUNDING)
         shuffled = _exchanged(first, system, value, trials, seed)
         as_large = np.count_nonzero(np.abs(shuffled) >= abs(observed) - _ROUNDING)
-        comparisons.append(Comparison(observed, (strayed + 1) / (samples + 1), (as_large + 1) / (trials + 1)))
+        comparisons.append(SignificanceTest(observed, (strayed + 1) / (samples + 1), (as_large + 1) / (trials + 1)))
     return comparisons
 
 

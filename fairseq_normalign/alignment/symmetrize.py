@@ -16,12 +16,12 @@ _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
 def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = "grow-diag-final-and") -> list[Link]:
     """Combine two alignments of one sentence, both as (source, target), into one; sorted.
 
-    ``method`` is one of :data:`METHODS`. The two play the same part except in the "final" step, which looks at
+    ``method`` is one of :data:`SYMMETRIZATIONS`. The two play the same part except in the "final" step, which looks at
     ``forward`` first.
     """
-    if method not in METHODS:
-        raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(METHODS)}")
-    return sorted(METHODS[method](set(forward), set(backward)))
+    if method not in SYMMETRIZATIONS:
+        raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SYMMETRIZATIONS)}")
+    return sorted(SYMMETRIZATIONS[method](set(forward), set(backward)))
 
 
 def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
@@ -36,16 +36,19 @@ def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
     return np.sqrt(forward * backward.T)
 
 
-def symmetrize_soft(agreed: np.ndarray, method: str) -> list[Link]:
-    """Links from the :func:`agreement` of two directions, ``[T, S]``; ``method`` is one of :data:`SOFT_METHODS`.
+def symmetrize_soft(agreed: np.ndarray, method: str, *, floor: float = 0.0) -> list[Link]:
+    """Return links from the :func:`agreement` [T, S] of two directions.
+
+    ``method`` is one of :data:`SOFT_SYMMETRIZATIONS`.
 
     The best source word of every target word and the best target word of every source word are combined as
-    :func:`symmetrize` combines links.
+    :func:`symmetrize` combines links. Of these, links with an agreement of ``floor`` or less are dropped.
     """
-    if method not in SOFT_METHODS:
-        raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_METHODS)}")
+    if method not in SOFT_SYMMETRIZATIONS:
+        raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
     turned = [(source, target) for target, source in argmax_links(agreed.T)]
-    return symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
+    links = symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
+    return [(source, target) for source, target in links if agreed[target, source] > floor]
 
 
 def _intersection(forward: set[Link], backward: set[Link]) -> set[Link]:
@@ -103,7 +106,7 @@ def _grow(neighbours: tuple[Link, ...], final: str | None = None) -> Callable[[s
     return combine
 
 
-METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
+SYMMETRIZATIONS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
     "intersection": _intersection,
     "union": _union,
     "grow": _grow(_STRAIGHT),
@@ -113,5 +116,5 @@ METHODS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
 }
 
 AGREED = "agreed-"
-SOFT_METHODS = tuple(f"{AGREED}{method}" for method in METHODS)
+SOFT_SYMMETRIZATIONS = tuple(f"{AGREED}{method}" for method in SYMMETRIZATIONS)
 """The same ways for those who have soft alignments: the two are multiplied before links are decided."""

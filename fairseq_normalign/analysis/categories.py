@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .findings import Analysis, Table
-from .observed import PAD, Categories, Observed
+from .attention_batch import PAD, Categories, Observed
+from .tables import Analysis, Table
 
 
 class CategoryShares(Analysis):

@@ -15,15 +15,15 @@ from ..alignment.decide import Link
 from ..alignment.gold import Gold
 from ..alignment.score import count_links, metrics_of
 from ..alignment.significance import bootstrap
-from ..alignment.symmetrize import SOFT_METHODS, agreement, symmetrize, symmetrize_soft
-from .decisions import Choice, PairDecisions
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
+from .decisions import MethodSetting, PairDecisions
 
 Counts = np.ndarray
 """[N, 5]: the counts of every sentence, in the order of alignment.score.COUNTS."""
 
 
 @dataclass(frozen=True)
-class Figure:
+class ErrorRate:
     """The scores of one way to align; of several seeds their mean."""
 
     aer: float
@@ -43,7 +43,7 @@ class LayerRow:
 
     method: str
     setting: str
-    layers: tuple[Figure, ...]
+    layers: tuple[ErrorRate, ...]
     """The bottom layer first; one figure for a method of whole models."""
     mean: float
     """Mean AER of the layers."""
@@ -73,7 +73,7 @@ class System:
     """One line of the table: a way to align, and how it does."""
 
     name: str
-    figure: Figure
+    figure: ErrorRate
     direction: str = "forward"
     """forward, reverse, both (symmetrized) or other (an added file)."""
     method: str | None = None
@@ -115,7 +115,7 @@ class Sampling:
     seed: int = 12345
 
 
-def turned(golds: Sequence[Gold]) -> list[Gold]:
+def reversed_golds(golds: Sequence[Gold]) -> list[Gold]:
     """The gold of the other direction."""
     return [Gold(*(frozenset((t, s) for s, t in links) for links in (gold.sure, gold.possible))) for gold in golds]
 
@@ -132,22 +132,22 @@ def compare(
     forward = _Measured(golds, [seed.forward for seed in seeds], sampling)
     systems = forward.systems("forward", [seed.speed for seed in seeds])
     if all(seed.backward is not None for seed in seeds):
-        backward = _Measured(turned(golds), [seed.backward or [] for seed in seeds], sampling)
+        backward = _Measured(reversed_golds(golds), [seed.backward or [] for seed in seeds], sampling)
         systems += backward.systems("reverse", [])
         systems += _symmetrized(golds, forward, backward, symmetrizations, sampling)
     for name, links in (added or {}).items():
         counts = np.array([count_links(gold, found) for gold, found in zip(golds, links, strict=True)])
-        systems.append(System(name, figure_of([counts], sampling), direction="other"))
+        systems.append(System(name, error_rate([counts], sampling), direction="other"))
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)
 
 
-def figure_of(counts: Sequence[Counts], sampling: Sampling) -> Figure:
+def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
     """The figure of one way to align, from the counts [N, 5] of each seed."""
     metrics = [metrics_of(one.sum(axis=0)) for one in counts]
     values = np.array([float(one["aer"]) for one in metrics])
     resampled = np.mean([one["aer"] for one in bootstrap(counts, sampling.samples, seed=sampling.seed)], axis=0)
     low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
-    return Figure(
+    return ErrorRate(
         aer=float(values.mean()),
         low=low,
         high=high,
@@ -168,7 +168,7 @@ class _Measured:
         self.seeds = seeds
         self.sampling = sampling
         self.examples = [next(pair for pair in pairs if pair is not None) for pairs in seeds]
-        self.choices: list[Choice] = list(self.examples[0].layers)
+        self.choices: list[MethodSetting] = list(self.examples[0].layers)
         self.by_layer = {choice: [self._count(pairs, _layers_of(choice)) for pairs in seeds] for choice in self.choices}
         """A seed each: [L, N, 5]."""
         self.by_head = {
@@ -191,11 +191,11 @@ class _Measured:
                 rows.append(count_decisions(gold, decided(pair), len(pair.source)))
         return np.stack(rows, axis=1)
 
-    def aer_of_layers(self, choice: Choice) -> np.ndarray:
+    def aer_of_layers(self, choice: MethodSetting) -> np.ndarray:
         """[seeds, L]."""
         return np.array([metrics_of(counts.sum(axis=1))["aer"] for counts in self.by_layer[choice]])
 
-    def aer_of_heads(self, choice: Choice) -> np.ndarray:
+    def aer_of_heads(self, choice: MethodSetting) -> np.ndarray:
         """[seeds, heads]."""
         return np.array([metrics_of(counts.sum(axis=1))["aer"] for counts in self.by_head[choice]])
 
@@ -214,14 +214,14 @@ class _Measured:
             ]
         )
 
-    def best_layers(self, choice: Choice) -> list[int]:
+    def best_layers(self, choice: MethodSetting) -> list[int]:
         """Of each seed."""
         return self.aer_of_layers(choice).argmin(axis=1).tolist()
 
-    def figure(self, choice: Choice, layers: Sequence[int]) -> Figure:
+    def figure(self, choice: MethodSetting, layers: Sequence[int]) -> ErrorRate:
         """Of these layers, one a seed."""
         counts = [counts[layer] for counts, layer in zip(self.by_layer[choice], layers, strict=True)]
-        return figure_of(counts, self.sampling)
+        return error_rate(counts, self.sampling)
 
     def layer_rows(self) -> list[LayerRow]:
         rows = []
@@ -274,7 +274,7 @@ class _Measured:
         return found
 
     def _system(
-        self, choice: Choice, layers: list[int], kind: str, direction: str, speeds: Sequence[dict[str, float]]
+        self, choice: MethodSetting, layers: list[int], kind: str, direction: str, speeds: Sequence[dict[str, float]]
     ) -> System:
         method, setting = choice
         speed = [one[method] for one in speeds if method in one]
@@ -288,19 +288,19 @@ class _Measured:
             pairs_per_second=float(np.mean(speed)) if speed else None,
         )
 
-    def _head_systems(self, choice: Choice, direction: str) -> list[System]:
+    def _head_systems(self, choice: MethodSetting, direction: str) -> list[System]:
         picks = {"best head": self.aer_of_heads(choice).argmin(axis=1)}
         if choice[0] == "norms":
             picks["head of the highest mean norm"] = self.head_means().argmax(axis=1)
         return [self._head_system(choice, places.tolist(), kind, direction) for kind, places in picks.items()]
 
-    def _head_system(self, choice: Choice, places: list[int], kind: str, direction: str) -> System:
+    def _head_system(self, choice: MethodSetting, places: list[int], kind: str, direction: str) -> System:
         counts = [counts[place] for counts, place in zip(self.by_head[choice], places, strict=True)]
         sizes = [len(layer) for layer in self.examples[0].heads[choice]]
         homes = [(layer, head) for layer, size in enumerate(sizes) for head in range(size)]
         return System(
             name=f"{choice[0]} {choice[1]} {kind}",
-            figure=figure_of(counts, self.sampling),
+            figure=error_rate(counts, self.sampling),
             direction=direction,
             method=choice[0],
             setting=choice[1],
@@ -308,14 +308,14 @@ class _Measured:
             heads=tuple(homes[place][1] for place in places),
         )
 
-    def links(self, choice: Choice, seed: int, layer: int) -> list[list[Link]]:
+    def links(self, choice: MethodSetting, seed: int, layer: int) -> list[list[Link]]:
         """Of every sentence, as this direction has them."""
         return [
             [] if pair is None else [(int(s), t) for t, s in enumerate(pair.layers[choice][layer]) if s >= 0]
             for pair in self.seeds[seed]
         ]
 
-    def shares(self, choice: Choice, seed: int, layer: int) -> list[np.ndarray | None]:
+    def shares(self, choice: MethodSetting, seed: int, layer: int) -> list[np.ndarray | None]:
         """[target, source] of every sentence, nothing for target words that are unaligned."""
         return [
             None if pair is None else np.where(pair.layers[choice][layer][:, None] >= 0, pair.soft[choice][layer], 0)
@@ -338,11 +338,11 @@ def count_decisions(gold: Gold, decided: np.ndarray, sources: int) -> np.ndarray
     )
 
 
-def _layers_of(choice: Choice) -> Callable[[PairDecisions], np.ndarray]:
+def _layers_of(choice: MethodSetting) -> Callable[[PairDecisions], np.ndarray]:
     return lambda pair: np.stack(pair.layers[choice])
 
 
-def _heads_of(choice: Choice) -> Callable[[PairDecisions], np.ndarray]:
+def _heads_of(choice: MethodSetting) -> Callable[[PairDecisions], np.ndarray]:
     return lambda pair: np.concatenate(pair.heads[choice])
 
 
@@ -363,15 +363,17 @@ def _symmetrized(
             for seed in range(len(forward.seeds)):
                 sides = (forward, ahead, layers[0][seed]), (backward, back, layers[1][seed])
                 combined = (
-                    _agreed_links(seed, *sides, way) if way in SOFT_METHODS else _combined_links(seed, *sides, way)
+                    _agreed_links(seed, *sides, way)
+                    if way in SOFT_SYMMETRIZATIONS
+                    else _combined_links(seed, *sides, way)
                 )
                 counts.append(np.array([count_links(gold, links) for gold, links in zip(golds, combined, strict=True)]))
             name = f"{method} {ahead[1]}/{back[1]} {way}"
-            systems.append(System(name, figure_of(counts, sampling), "both", method, layers=tuple(layers[0])))
+            systems.append(System(name, error_rate(counts, sampling), "both", method, layers=tuple(layers[0])))
     return systems
 
 
-_Side = tuple[_Measured, Choice, int]
+_Side = tuple[_Measured, MethodSetting, int]
 """A direction, with the choice and the layer that speak for it."""
 
 
@@ -387,7 +389,7 @@ def _agreed_links(seed: int, ahead: _Side, back: _Side, way: str) -> list[list[L
     ]
 
 
-def _best_choice(side: _Measured, method: str) -> Choice:
+def _best_choice(side: _Measured, method: str) -> MethodSetting:
     choices = [choice for choice in side.choices if choice[0] == method]
     return min(choices, key=lambda choice: float(side.aer_of_layers(choice).min(axis=1).mean()))
 

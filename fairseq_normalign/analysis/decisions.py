@@ -10,7 +10,7 @@ import numpy as np
 from ..alignment.gold import Gold
 from ..errors import NormalignError
 
-Choice = tuple[str, str]
+MethodSetting = tuple[str, str]
 """A method and a setting, for example ('norms', 'awi')."""
 
 
@@ -20,15 +20,15 @@ class PairDecisions:
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    layers: dict[Choice, list[np.ndarray]] = field(default_factory=dict)
+    layers: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
     """A layer each, the bottom first: [target words]."""
-    heads: dict[Choice, list[np.ndarray]] = field(default_factory=dict)
+    heads: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
     """A layer each: [H, target words]."""
-    soft: dict[Choice, list[np.ndarray]] = field(default_factory=dict)
+    soft: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
     """A layer each: [target words, source words], rows adding up to one; kept only where it is asked for."""
     means: dict[str, list[float]] = field(default_factory=dict)
     """By method, a layer each: the mean over decoder steps and source positions of what was read."""
-    peaks: dict[Choice, list[float]] = field(default_factory=dict)
+    peaks: dict[MethodSetting, list[float]] = field(default_factory=dict)
     """A layer each: the mean over target words of the largest share in a row."""
     head_means: dict[str, list[list[float]]] = field(default_factory=dict)
     """The same of every head."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .findings import Analysis, Table
-from .observed import PAD, Observed
+from .attention_batch import PAD, Observed
 from .streams import Moments
+from .tables import Analysis, Table
 
 COLUMNS = ("mean", "deviation", "cv", "max", "min")
 

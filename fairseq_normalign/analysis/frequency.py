@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .findings import Analysis, Table
-from .observed import PAD, Observed
-from .streams import LENGTHS, RANKS, SHARES, Moments, RankCorrelation, Sample
+from .attention_batch import PAD, Observed
+from .streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE, Moments, RankCorrelation, Sample
+from .tables import Analysis, Table
 
 BANDS = 25
 """Of ranks, each twice as wide as the one before: the curve of the figure."""
@@ -71,7 +71,7 @@ class Frequency(Analysis):
 
 
 def _correlations() -> Both:
-    return RankCorrelation(RANKS, SHARES), RankCorrelation(RANKS, LENGTHS)
+    return RankCorrelation(RANK_SCALE, SHARE_SCALE), RankCorrelation(RANK_SCALE, LENGTH_SCALE)
 
 
 def _add(both: Both, ranks: np.ndarray, alpha: np.ndarray, length: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.words import SETTINGS
+from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
 from .decisions import PairDecisions
 from .lexicon import word_shares
@@ -58,7 +58,7 @@ class Criteria:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayerChoice:
     """The candidate chosen, and how far to trust it."""
 
     candidate: Candidate
@@ -82,9 +82,9 @@ class Verdict:
     """Every criterion of every candidate, and the choice; with two models those of the other direction too."""
 
     criteria: list[Criteria]
-    choice: Choice
+    choice: LayerChoice
     reverse_criteria: list[Criteria]
-    reverse_choice: Choice | None
+    reverse_choice: LayerChoice | None
 
 
 def judge_layers(
@@ -113,7 +113,7 @@ def judge_layers(
     return Verdict(criteria[0], choices[0], criteria[1], choices[1])
 
 
-def sentence_of(choice: Choice, criteria: Sequence[Criteria], option: str = "--") -> str:
+def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str = "--") -> str:
     """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
     values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
     chosen = choice.candidate
@@ -229,14 +229,14 @@ def _draws(sentences: int, seed: int) -> np.ndarray:
     return np.random.default_rng(seed).multinomial(sentences, np.full(sentences, 1 / sentences), size=RESAMPLINGS)
 
 
-def _choice(side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0) -> Choice:
+def _choice(side: _Side, scores: _Scores, criterion: str, draws: np.ndarray, *, axis: int = 0) -> LayerChoice:
     """The best candidate of a side: the first or, where pairs are scored, that of the direction ``axis``."""
     best = int(scores.own(np.asarray(scores.ratio().argmax()), axis))
     winners = scores.own(scores.ratio(draws).argmax(axis=1), axis)
     order = [int(k) for k in np.argsort(-scores.best(axis), kind="stable") if k != best]
     stability = float(np.mean(winners == best))
     runner_up = side.candidates[order[0]] if order else None
-    return Choice(
+    return LayerChoice(
         candidate=side.candidates[best],
         criterion=criterion,
         stability=stability,

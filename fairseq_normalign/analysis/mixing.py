@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .findings import Analysis, Cell, Table
-from .observed import PAD, Categories, Observed
-from .streams import RANKS, SHARES, Moments, RankCorrelation
+from .attention_batch import PAD, Categories, Observed
+from .streams import RANK_SCALE, SHARE_SCALE, Moments, RankCorrelation
+from .tables import Analysis, Cell, Table
 
 
 class Mixing(Analysis):
@@ -35,7 +35,7 @@ class Mixing(Analysis):
                 correlations = self._correlations.setdefault(variant, [])
                 if number == len(moments):
                     moments.append(Moments(1 + len(self.categories.names)))
-                    correlations.append(RankCorrelation(RANKS, SHARES))
+                    correlations.append(RankCorrelation(RANK_SCALE, SHARE_SCALE))
                 moments[number].add_to(np.zeros(len(pieces), dtype=int), ratio[real])
                 moments[number].add_to(1 + category, ratio[real])
                 if self._ranks is not None:

@@ -85,11 +85,11 @@ class Scale:
         return np.floor((np.clip(logarithms, self.low, self.high) - self.low) * STEPS).astype(np.int64)
 
 
-SHARES = Scale(-40, 0)
+SHARE_SCALE = Scale(-40, 0)
 """Weights and ratios: from 1e-12 to 1."""
-LENGTHS = Scale(-20, 20)
+LENGTH_SCALE = Scale(-20, 20)
 """Lengths of vectors: from a millionth to a million."""
-RANKS = Scale(0, 24)
+RANK_SCALE = Scale(0, 24)
 """Ranks from 1 to sixteen million."""
 
 

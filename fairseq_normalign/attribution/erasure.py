@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 
 from ..errors import NormalignError
+from .model_protocol import ModelView
 from .registry import ModelMethod, register_method
-from .views import ModelView
 
 POSITIONS_AT_ONCE = 4096
 """Positions (source and target) of the copies that run together."""

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from ..errors import NormalignError
+from .model_protocol import ModelView
 from .registry import ModelMethod, register_method
-from .views import ModelView
 
 POSITIONS_AT_ONCE = 4096
 """Target steps times positions (source and target, of all sentences) that one batched backward pass holds."""

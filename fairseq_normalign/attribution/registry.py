@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from torch import Tensor
 
 from ..errors import NormalignError
+from .model_protocol import ModelView
 from .records import Attention, AttentionBlock
-from .views import ModelView
 
 
 class Method(ABC):

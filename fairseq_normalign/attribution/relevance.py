@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn.functional import linear
 
 from ..errors import NormalignError
+from .model_protocol import ModelView
 from .records import KINDS, AttentionBlock, FeedForward, Norm, Transformer
 from .registry import ModelMethod, register_method
 from .rules import AlphaBeta, Epsilon, Rule, Shared
-from .views import ModelView
 
 POSITIONS_AT_ONCE = 4096
 """Starting steps times positions (source and target, of all sentences) that are propagated together."""

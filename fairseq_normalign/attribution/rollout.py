@@ -21,9 +21,9 @@ from torch import Tensor
 
 from ..errors import NormalignError
 from .block import BlockView
+from .model_protocol import ModelView
 from .records import AttentionBlock, Transformer
 from .registry import ModelMethod, register_method
-from .views import ModelView
 
 VALUES_AT_ONCE = 2**23
 """Numbers in the vectors [B, t, S, C] of some steps that exist at the same time."""

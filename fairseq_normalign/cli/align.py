@@ -17,9 +17,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
-from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
-from ..errors import NormalignError
-from ..files import STDIO, check_writable
+from ..alignment.experts import parse_expert
+from ..alignment.readings import Reading
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from ..errors import NormalignError, note
+from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .model_arguments import (
     add_model_arguments,
     add_reading_arguments,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ..aligning.processes import Processes
 
 WITHOUT_EFFECT = {
-    *("source", "target", "output", "scores", "soft", "resume", "progress"),
+    *("source", "target", "output", "scores", "soft", "resume", "restart", "progress"),
     *("data", "reverse_data", "threads"),
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
@@ -63,10 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reverse_arguments(parser)
     parser.add_argument(
         "--symmetrize",
-        choices=(*METHODS, *SOFT_METHODS),
+        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
         metavar="WAY",
-        help=f"how two directions are combined: {', '.join(METHODS)}; with '{AGREED}' in front the soft alignments are "
-        f"multiplied first ({SYMMETRIZATION})",
+        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+        f"alignments are multiplied first ({SYMMETRIZATION})",
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
@@ -75,6 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
     writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
     writing.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
+    writing.add_argument("--restart", action="store_true", help="throw away what an interrupted run has done")
     writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
 
 
@@ -94,23 +97,27 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, group: Processes) -> None:
-    outputs = [path for path in (args.output, args.scores, args.soft) if path]
-    for path in outputs[1:]:
-        if path == STDIO:
-            raise NormalignError("only the links (-o) can go to standard output")
-    if len(set(outputs)) < len(outputs):
-        raise NormalignError(f"two outputs to the same file: {', '.join(outputs)}")
+    outputs = _outputs(args)
+    if any(is_stdout(path) for path in outputs[1:]):
+        raise NormalignError("only the links (-o) can go to standard output")
+    check_distinct(outputs)
     for path in outputs:
-        if path != STDIO:
+        if not is_stdout(path):
             check_writable(path)
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
-    if args.resume and (args.output == STDIO or args.dump):
+    if args.resume and (is_stream(args.output) or args.dump):
         raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
+    if args.resume and args.restart:
+        raise NormalignError("give --resume or --restart, not both")
     if group.count > 1 and STDIO in (args.source, args.target):
         raise NormalignError("several processes cannot share standard input; give files")
+
+
+def _outputs(args: argparse.Namespace) -> list[str]:
+    return [path for path in (args.output, args.scores, args.soft) if path is not None]
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
@@ -119,7 +126,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
 
     bitext = Bitext(args.source, args.target)
     total = bitext.count()
-    files = _files(args) if group.is_first else None
+    files = _files(args, total) if group.is_first else None
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
     try:
         aligner = _aligner(args, bitext, files, group)
@@ -131,31 +138,37 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
                 files.finish()  # before the dump, which is refused when it is there already
     except BaseException:
         if files and files.abandon():
-            print(f"normalign align: what is done is kept in {args.output}.part; --resume goes on", file=sys.stderr)
+            note(f"normalign align: what is done is kept in {files.kept}; --resume goes on")
         raise
     if files:
         _report(counts)
         warn_of_unknown_pieces("normalign align", aligner)
 
 
-def _files(args: argparse.Namespace) -> Files:
-    from ..resumable import PlainFiles, ResumableFiles, can_be_continued
+def _files(args: argparse.Namespace, lines: int | None) -> Files:
+    from ..resumable import PlainFiles, ResumableFiles, UnfinishedRun, can_be_continued
 
-    paths = [path for path in (args.output, args.scores, args.soft) if path]
     if args.dump or not can_be_continued(args.output):
-        return PlainFiles(paths)
-    return ResumableFiles(paths, _job(args), resume=args.resume)
+        return PlainFiles(_outputs(args))
+    try:
+        return ResumableFiles(_outputs(args), _job(args, lines), resume=args.resume, restart=args.restart)
+    except UnfinishedRun as error:
+        raise NormalignError(f"{error}; --resume goes on with it, --restart throws it away") from None
 
 
-def _job(args: argparse.Namespace) -> dict[str, object]:
+def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..aligning.build import fingerprint
+    from ..aligning.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
     for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
         given = described[name] or []
         described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
-    return {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+    job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+    known = dictionaries(args.path, args.data)
+    if args.reverse_path:
+        known += dictionaries(args.reverse_path, args.reverse_data)
+    return {**job, "the dictionaries": [fingerprint(file) for file in known], "the number of lines": lines}
 
 
 def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
@@ -169,14 +182,14 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
         settled = _settle(args, aligner, bitext, files) if files else None
         for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
-                direction.aligner.read_at(*place)
+                direction.aligner.read_with(parse_expert(place))
     return aligner
 
 
 def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
     """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
     from ..aligning.choose_layer import SAMPLE, judge_by_text
-    from ..alignment.words import SETTINGS
+    from ..alignment.steps_to_words import SETTINGS
     from ..analysis.layer_choice import sentence_of
 
     if files.journal.choice:
@@ -190,7 +203,9 @@ def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, fi
             f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
         )
         choices.append(verdict.reverse_choice)
-    files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
+    files.journal.choice = [
+        Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices
+    ]
     return files.journal.choice
 
 

@@ -24,15 +24,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..alignment.formats import FORMATS
+from ..analysis.attention_batch import Inventory, categorize
 from ..analysis.categories import CategoryShares
 from ..analysis.dispersion import Dispersion
-from ..analysis.findings import Analysis, Table
 from ..analysis.frequency import Frequency
-from ..analysis.heads import Heads
+from ..analysis.head_roles import Heads
 from ..analysis.mixing import Mixing
-from ..analysis.observed import Inventory, categorize
-from ..analysis.relation import Relation
-from ..analysis.singular import singular_tables, singular_values
+from ..analysis.singular_values import singular_tables, singular_values
+from ..analysis.tables import Analysis, Table
+from ..analysis.weight_norm_correlation import Relation
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
 from ..report.attention import STYLES, render_tables

@@ -11,9 +11,9 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 
-from ..alignment.baselines import ALIGNERS, Baseline, Links, Pair, align, read_bitext
+from ..alignment.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_bitext
 from ..alignment.formats import Writer
-from ..alignment.symmetrize import METHODS, symmetrize
+from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..version import __version__
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-m",
         "--method",
         action="append",
-        choices=METHODS,
+        choices=SYMMETRIZATIONS,
         help="symmetrization; can be given again (grow-diag-final-and)",
     )
     parser.add_argument("--programs", metavar="DIR", help="where the aligner's programs are (PATH)")
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"{args.output}.{name}")
 
 
-def _training(args: argparse.Namespace) -> Iterator[Pair]:
+def _training(args: argparse.Namespace) -> Iterator[WordPair]:
     return itertools.chain.from_iterable(read_bitext(*files, lowercase=args.lowercase) for files in args.train)
 
 
@@ -83,7 +83,7 @@ def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> No
             writer.write((source, target, True) for source, target in links)
 
 
-def _record(args: argparse.Namespace, pairs: list[Pair], baseline: Baseline, methods: list[str]) -> dict:
+def _record(args: argparse.Namespace, pairs: list[WordPair], baseline: Baseline, methods: list[str]) -> dict:
     return {
         "normalign": __version__,
         "aligner": args.aligner,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ..alignment.decide import Link
 from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
-from ..alignment.symmetrize import AGREED, METHODS, SOFT_METHODS
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
@@ -64,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--symmetrize",
         default="grow-diag,agreed-grow-diag",
         metavar="WAYS",
-        help=f"with --reverse-path, separated by commas: {', '.join(METHODS)}; with '{AGREED}' in front the soft "
-        "alignments are multiplied first (grow-diag,agreed-grow-diag)",
+        help=f"with --reverse-path, separated by commas: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the "
+        "soft alignments are multiplied first (grow-diag,agreed-grow-diag)",
     )
     group.add_argument("--limit", type=positive, metavar="N", help="the first N sentences only")
     group.add_argument("--bootstrap", type=positive, default=1000, metavar="N", help="resamplings (1000)")
@@ -87,7 +87,13 @@ def run(args: argparse.Namespace) -> None:
     others = {name: _links(args, file, len(golds)) for name, file in added.items()}
     seeds = [
         _seed(
-            args, path, reverse, pairs, golds, methods, soft=bool(reverse) and any(way in SOFT_METHODS for way in ways)
+            args,
+            path,
+            reverse,
+            pairs,
+            golds,
+            methods,
+            soft=bool(reverse) and any(way in SOFT_SYMMETRIZATIONS for way in ways),
         )
         for path, reverse in zip(args.path, args.reverse_path or [None] * len(args.path), strict=True)
     ]
@@ -112,8 +118,8 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
     for way in ways:
-        if way not in (*METHODS, *SOFT_METHODS):
-            choices = ", ".join((*METHODS, *SOFT_METHODS))
+        if way not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
+            choices = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
             raise NormalignError(f"unknown symmetrization '{way}'; choose some of {choices}")
     added = {}
     for given in args.add:

@@ -9,6 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
+from ..text.subwords import TOKENIZERS
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner
@@ -28,8 +29,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
     )
     group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    group.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
-    group.add_argument("--target-lang", metavar="L")
+    add_task_arguments(group)
     group.add_argument("--cpu", action="store_true", help="use no GPU")
     group.add_argument("--threads", type=positive, metavar="N", help="threads of each process on CPU")
     precision = group.add_mutually_exclusive_group()
@@ -38,6 +38,34 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--max-tokens", type=positive, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
     )
+
+
+def add_task_arguments(group: argparse._ArgumentGroup) -> None:
+    """Languages and what else a multilingual checkpoint may need, under the names of fairseq's own flags."""
+    group.add_argument(
+        "--source-lang", metavar="L", help="where neither checkpoint nor data say it, and of a multilingual model"
+    )
+    group.add_argument("--target-lang", metavar="L")
+    group.add_argument("--fixed-dictionary", metavar="FILE", help="multilingual: the dictionary of all languages")
+    group.add_argument("--lang-dict", metavar="FILE", help="multilingual: its languages, one per line, in their order")
+    group.add_argument("--lang-pairs", metavar="PAIRS", help="multilingual: its directions, as a list or a file")
+    group.add_argument(
+        "--user-dir", metavar="DIR", action="append", default=[], help="code of an architecture or task; repeatable"
+    )
+
+
+def task_options(args: argparse.Namespace) -> dict[str, str]:
+    """What is given in place of what the checkpoint says."""
+    given = {name: getattr(args, name) for name in ("fixed_dictionary", "lang_dict", "lang_pairs")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def load_user_dirs(args: argparse.Namespace) -> None:
+    """Import the code that the user has for fairseq."""
+    if args.user_dir:
+        from ..hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(args.user_dir)
 
 
 def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -50,6 +78,7 @@ def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = Fa
         help="checkpoint that translates target to source",
     )
     group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
+    group.add_argument("--reverse", action="store_true", help="the same multilingual checkpoint, the other way round")
 
 
 def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -60,7 +89,11 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
     group.add_argument(
-        "--bpe-codes", nargs="+", default=[], metavar="FILE", help="subword-nmt codes: of both sides, or source target"
+        "--bpe-codes",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="subword-nmt or fastBPE codes: of both sides, or source target",
     )
     group.add_argument(
         "--sentencepiece-model",
@@ -69,7 +102,7 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
         metavar="FILE",
         help="SentencePiece: of both sides, or source target",
     )
-    group.add_argument("--tokenizer", choices=("moses",), help="lines are raw text; links count the words it makes")
+    group.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text; links count the words it makes")
     group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
 
 
@@ -109,8 +142,29 @@ def prepare_torch(args: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
+    from ..aligning.processes import own_device
+    from ..half_precision import prepare_cpu
+
     if args.threads is not None:
         torch.set_num_threads(args.threads)
+    precision = _precision(args)
+    if precision and own_device(cpu=args.cpu) == "cpu":
+        prepare_cpu(precision, started=False)
+    load_user_dirs(args)
+    settle_reverse(args)
+
+
+def _precision(args: argparse.Namespace) -> str | None:
+    return "fp16" if args.fp16 else "bf16" if args.bf16 else None
+
+
+def settle_reverse(args: argparse.Namespace) -> None:
+    """--reverse names the same checkpoint for the other direction."""
+    if not getattr(args, "reverse", False):
+        return
+    if args.reverse_path:
+        raise NormalignError("--reverse uses the checkpoint of --path the other way round; leave --reverse-path out")
+    args.reverse_path, args.reverse_data = args.path, args.data
 
 
 def positive(text: str) -> int:
@@ -186,7 +240,8 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
         source_lang=languages[1] if reverse else languages[0],
         target_lang=languages[0] if reverse else languages[1],
         device=own_device(cpu=args.cpu),
-        precision="fp16" if args.fp16 else "bf16" if args.bf16 else None,
+        precision=_precision(args),
+        task_options=task_options(args),
     )
 
 

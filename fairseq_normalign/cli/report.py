@@ -10,10 +10,9 @@ the baseline; each of both is read at its best layer and setting.
 from __future__ import annotations
 
 import argparse
-import sys
-from pathlib import Path
 
-from ..errors import NormalignError
+from ..errors import NormalignError, note
+from ..files import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
 
@@ -37,10 +36,10 @@ def run(args: argparse.Namespace) -> None:
     from dataclasses import replace
 
     from ..analysis.comparison import Sampling
-    from ..report.folder import ReportOptions, check_new, compare_pairs, write_report
+    from ..report.report_folder import REPORT, ReportOptions, compare_pairs, write_report
 
     _check(args)
-    check_new(Path(args.output))
+    check_new_directory(args.output, REPORT)
     pairs = list(pairs_of(args, wanted_sentences(args.sentences)))
     if not pairs:
         raise NormalignError("there is no sentence to report on")
@@ -50,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
     options = ReportOptions(args.title, method, baseline, args.each, args.all_sentences)
     examples = write_report(args.output, pairs, found, options)
-    print(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples", file=sys.stderr)
+    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples")
 
 
 def _check(args: argparse.Namespace) -> None:

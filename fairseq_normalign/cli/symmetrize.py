@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 
 from ..alignment.evaluate import check_agreement
 from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
-from ..alignment.symmetrize import METHODS, symmetrize
-from ..errors import NormalignError
+from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
+from ..errors import NormalignError, note
 from ..files import open_output
 
 EPILOG = """\
@@ -28,7 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("first", metavar="FIRST", help="alignments, source-target ('-': standard input)")
     parser.add_argument("second", metavar="SECOND", help="alignments of the other direction ('-': standard input)")
-    parser.add_argument("-m", "--method", choices=METHODS, default="grow-diag-final-and", help="(grow-diag-final-and)")
+    parser.add_argument(
+        "-m", "--method", choices=SYMMETRIZATIONS, default="grow-diag-final-and", help="(grow-diag-final-and)"
+    )
     for side in ("first", "second"):
         parser.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
         parser.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")
@@ -72,4 +73,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _warn(message: str) -> None:
-    print(f"normalign symmetrize: warning: {message}", file=sys.stderr)
+    note(f"normalign symmetrize: warning: {message}")

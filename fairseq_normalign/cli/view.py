@@ -24,10 +24,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..alignment.words import SETTINGS
-from ..errors import NormalignError
+from ..alignment.pieces import LEVELS
+from ..alignment.readings import Reading
+from ..alignment.steps_to_words import SETTINGS
+from ..errors import NormalignError, note
 from ..files import check_writable
-from ..report.pairs import LEVELS, Choice, Pair
+from ..report.pairs import ReadPair
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
 
 
@@ -89,7 +91,7 @@ def _check(args: argparse.Namespace) -> None:
         figure_format(args.output)
 
 
-def _first_only(pairs: Iterator[Pair]) -> Iterator[Pair]:
+def _first_only(pairs: Iterator[ReadPair]) -> Iterator[ReadPair]:
     """Figures and grids are for sentences that were chosen; without a choice, the first."""
     first = next(pairs, None)
     if first is None:
@@ -99,14 +101,14 @@ def _first_only(pairs: Iterator[Pair]) -> Iterator[Pair]:
     yield first
 
 
-def _page(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]) -> None:
+def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..report.page import write_page
 
     summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
-    print(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB", file=sys.stderr)
+    note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 
-def _figures(args: argparse.Namespace, pairs: list[Pair], choices: list[Choice]) -> None:
+def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Reading]) -> None:
     from ..report.figures import Style, figure_format, save_figure
     from ..report.fonts import note_on_missing
 
@@ -118,10 +120,10 @@ def _figures(args: argparse.Namespace, pairs: list[Pair], choices: list[Choice])
         written = {path.with_name(f"{path.stem}-{pair.id + 1}{path.suffix}"): [pair] for pair in pairs}
     missing = "".join(save_figure(name, chosen, choices, style) for name, chosen in written.items())
     if missing:
-        print(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}", file=sys.stderr)
+        note(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}")
 
 
-def _terminal(args: argparse.Namespace, pairs: Iterator[Pair], choices: list[Choice]) -> None:
+def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..report.terminal import Look, grid
 
     terminal = sys.stdout.isatty()

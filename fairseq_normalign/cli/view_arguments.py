@@ -11,10 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
-from ..alignment.gold import GOLD_OPTIONS, Gold
+from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
+from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError
+from ..files import read_parallel
 from ..report import sources
-from ..report.pairs import Choice, Pair, Reading, ReadingShape, Side
+from ..report.pairs import ReadPair, Side
+from ..text.subwords import TOKENIZERS
+from .model_arguments import add_task_arguments, load_user_dirs, task_options
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,13 +45,12 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("checkpoint: aligns --source and --target, or one pair, by forced decoding")
     model.add_argument("--path", metavar="CKPT", help="fairseq checkpoint; a.pt:b.pt is an ensemble")
     model.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    model.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
-    model.add_argument("--target-lang", metavar="L")
+    add_task_arguments(model)
     model.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair")
     model.add_argument("--target-text", metavar="TEXT")
     for name, what in (("--bpe-codes", "subword-nmt codes"), ("--sentencepiece-model", "SentencePiece")):
         model.add_argument(name, nargs="+", default=[], metavar="FILE", help=f"{what}: of both sides, or source target")
-    model.add_argument("--tokenizer", choices=("moses",), help="lines are raw text")
+    model.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text")
     model.add_argument("--lowercase", action="store_true", help="lower-case the words first")
     model.add_argument("--heads", action="store_true", help="read every head as well")
     model.add_argument("--cpu", action="store_true", help="use no GPU")
@@ -72,13 +75,13 @@ def wanted_sentences(text: str | None) -> set[int] | None:
     return wanted
 
 
-def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Pair]:
+def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[ReadPair]:
     """The pairs that dumps or files hold, with gold and other aligners' links."""
     if (args.source is None) != (args.target is None):
         raise NormalignError("--source and --target belong together")
     golds = read_golds(args)
     if args.path is not None:
-        pairs: Iterable[Pair] = _pairs_of_checkpoint(args, golds, wanted)
+        pairs: Iterable[ReadPair] = _pairs_of_checkpoint(args, golds, wanted)
     elif args.source_text is not None or args.target_text is not None:
         raise NormalignError("--source-text and --target-text are for a checkpoint: --path")
     elif args.dump:
@@ -95,7 +98,7 @@ def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Pair
 
 def _pairs_of_checkpoint(
     args: argparse.Namespace, golds: Sequence[Gold] | None, wanted: set[int] | None
-) -> Iterator[Pair]:
+) -> Iterator[ReadPair]:
     if args.dump or args.soft:
         raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
     lines = _lines(args, wanted)
@@ -112,7 +115,15 @@ def _pairs_of_checkpoint(
     for name in methods:
         AlignmentOptions(method=name)
     text = TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
-    model = ModelOptions(args.path, args.data, args.source_lang, args.target_lang, own_device(cpu=args.cpu))
+    load_user_dirs(args)
+    model = ModelOptions(
+        args.path,
+        args.data,
+        args.source_lang,
+        args.target_lang,
+        own_device(cpu=args.cpu),
+        task_options=task_options(args),
+    )
     direction = make_direction(model, text, AlignmentOptions())
 
     def say(number: int, why: str) -> None:
@@ -120,11 +131,7 @@ def _pairs_of_checkpoint(
 
     for read in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
         source, target = (Side(sentence.pieces, sentence.by_word) for sentence in (read.source, read.target))
-        readings = {
-            name: Reading(steps=one.layers, heads=one.heads, settings=one.settings)
-            for name, one in read.readings.items()
-        }
-        yield Pair(read.id, source, target, readings, sources.gold_at(golds, read.id, source, target))
+        yield ReadPair(read.id, source, target, read.readings, sources.gold_at(golds, read.id, source, target))
 
 
 def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:
@@ -135,14 +142,14 @@ def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[
         raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
     if texts[0] is None and args.source is None:
         raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
-    pairs = [texts] if texts[0] is not None else sources.lines_in_step(args.source, args.target)
+    pairs = [texts] if texts[0] is not None else read_parallel(args.source, args.target)
     return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
-def with_other_links(args: argparse.Namespace, pairs: Iterable[Pair]) -> Iterator[Pair]:
+def with_other_links(args: argparse.Namespace, pairs: Iterable[ReadPair]) -> Iterator[ReadPair]:
     """The pairs with what ``--links`` gives."""
     links = {
-        name: sources.read_marked(
+        name: read_marked(
             path,
             options=sources.LINK_OPTIONS,
             format=args.links_format,
@@ -159,7 +166,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
     """The gold links that ``--gold`` gives."""
     if args.gold is None:
         return None
-    rows = sources.read_marked(
+    rows = read_marked(
         args.gold,
         options=GOLD_OPTIONS,
         format=args.gold_format,
@@ -167,7 +174,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
         reverse=args.reverse_gold,
         **_texts(args),
     )
-    return sources.golds_of(rows)
+    return golds_of(rows)
 
 
 def _texts(args: argparse.Namespace) -> dict[str, str]:
@@ -201,14 +208,14 @@ def layer_list(text: str | None, layers: int) -> list[int]:
     return found
 
 
-def choices_for(args: argparse.Namespace, shapes: dict[str, ReadingShape]) -> list[Choice]:
+def choices_for(args: argparse.Namespace, shapes: dict[str, ReadingShape]) -> list[Reading]:
     """What ``--method``, ``--layer``, ``--head`` and ``--setting`` ask for, side by side."""
     methods = list(shapes) if args.method is None else [name.strip() for name in args.method.split(",")]
     unknown = next((name for name in methods if name not in shapes), None)
     if unknown is not None:
         raise NormalignError(f"no method '{unknown}' here; there are {', '.join(shapes)}")
     return [
-        Choice(
+        Reading(
             name,
             layer,
             args.head - 1 if args.head is not None and shapes[name].kind == "steps" else None,

@@ -30,8 +30,17 @@ def host_of(path: str) -> str:
     return "transformers" if is_name and not os.path.exists(first) else "fairseq"
 
 
-def load_host(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> LoadedModel:
-    """Load the model that ``model`` names by the host it belongs to, ready to read lines as ``text`` says."""
-    module = importlib.import_module(f"{__name__}.{host_of(model.path)}.host")
+def load_host(
+    model: ModelOptions, text: TextOptions, *, tags: str = TAGS, forward: LoadedModel | None = None
+) -> LoadedModel:
+    """Load the model that ``model`` names by the host it belongs to, ready to read lines as ``text`` says.
+
+    ``forward``: the same model, loaded for the other direction.
+    """
+    host = host_of(model.path)
+    module = importlib.import_module(f"{__name__}.{host}.host")
+    if forward is not None and host == "fairseq":
+        turned: LoadedModel = module.load_reversed(model, text, forward, tags=tags)
+        return turned
     loaded: LoadedModel = module.load(model, text, tags=tags)
     return loaded

@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..analysis.observed import PAD, Inventory, Observed, ObservedLayer
-from ..analysis.singular import Projections
+from ..analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer
+from ..analysis.singular_values import Projections
 from ..attribution.block import VARIANTS, mixing_ratio
 from ..attribution.norms import transformed_gram, transformed_norms
 from ..attribution.records import AttentionBlock

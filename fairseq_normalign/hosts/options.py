@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
+from torch import nn
+
+from ..half_precision import prepare_cpu
 
 PRECISIONS = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
@@ -22,11 +26,20 @@ class ModelOptions:
     device: str = "cpu"
     precision: str | None = None
     """A key of :data:`PRECISIONS`, or None: as the checkpoint is."""
+    task_options: Mapping[str, str] = field(default_factory=dict)
+    """Replace what a checkpoint of fairseq says of its task, under fairseq's names: ``fixed_dictionary`` and
+    ``lang_dict`` (files), ``lang_pairs``."""
 
     @property
     def dtype(self) -> torch.dtype | None:
         """The type the parameters are converted to, if any."""
         return PRECISIONS[self.precision] if self.precision else None
+
+    def place(self, module: nn.Module) -> None:
+        """Move a model to the device, in the precision asked for; on a CPU half precision is tried first."""
+        if self.precision and torch.device(self.device).type == "cpu":
+            prepare_cpu(self.precision)
+        module.to(device=self.device, dtype=self.dtype)
 
     def reversed(self, path: str | None = None, data: str | None = None) -> ModelOptions:
         """Return the options of the other direction's model; without a path, of the same model the other way round."""

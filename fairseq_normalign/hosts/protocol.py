@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..analysis.observed import Inventory
-from ..analysis.singular import Projections
+from ..analysis.attention_batch import Inventory
+from ..analysis.singular_values import Projections
+from ..attribution.model_protocol import ModelView
 from ..attribution.records import Attention, AttentionBlock
-from ..attribution.views import ModelView
 from ..text.encoding import EncodedLine, LineCoder
 from ..text.vocabulary import Sentence
 

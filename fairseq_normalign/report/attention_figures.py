@@ -11,9 +11,9 @@ import numpy as np
 from ..analysis.categories import CategoryShares
 from ..analysis.dispersion import Dispersion
 from ..analysis.frequency import BANDS, Frequency
-from ..analysis.heads import Heads
+from ..analysis.head_roles import Heads
 from ..analysis.mixing import Mixing
-from ..analysis.relation import Relation
+from ..analysis.weight_norm_correlation import Relation
 from ..errors import MissingExtra
 from ..files import open_binary_output
 from .figures import figure_format

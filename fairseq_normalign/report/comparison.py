@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, Figure, LayerRow, System
-from ..errors import MissingExtra
+from ..analysis.comparison import Comparison, ErrorRate, LayerRow, System
+from ..errors import MissingExtra, json_text
 from ..files import open_binary_output
 from .figures import figure_format
 from .text_tables import columns, latex, tsv
@@ -26,7 +25,7 @@ DIRECTIONS = {
 def render_comparison(found: Comparison, style: str = "table", digits: int = 1) -> str:
     """Everything that was measured, in one of :data:`STYLES`."""
     if style == "json":
-        return json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+        return json_text(asdict(found), indent=2) + "\n"
     if style == "tsv":
         return tsv(_long_rows(found))
     if style == "latex":
@@ -48,7 +47,7 @@ def _percent(value: float, digits: int) -> str:
     return f"{100 * value:.{digits}f}"
 
 
-def _with_spread(figure: Figure, digits: int) -> str:
+def _with_spread(figure: ErrorRate, digits: int) -> str:
     spread = "" if figure.spread is None else f"±{_percent(figure.spread, digits)}"
     return f"{_percent(figure.aer, digits)}{spread}"
 
@@ -128,7 +127,7 @@ def _long_rows(found: Comparison) -> list[list[str]]:
     return rows
 
 
-def _numbers(figure: Figure) -> list[str]:
+def _numbers(figure: ErrorRate) -> list[str]:
     return [
         *(_percent(value, 4) for value in (figure.aer, figure.low, figure.high)),
         "" if figure.spread is None else _percent(figure.spread, 4),

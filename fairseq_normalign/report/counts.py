@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..alignment.words import to_words
-from .pairs import Pair, Reading
+from ..alignment.readings import MethodReading
+from ..alignment.steps_to_words import to_words
+from .pairs import ReadPair
 
 COUNTED = ("links", "sure_hits", "possible_hits")
 
 
-def argmax_counts(pair: Pair) -> np.ndarray:
-    """[choices, 3]: the numbers of :data:`COUNTED`, choices in the order of :func:`.pairs.choices_of`."""
+def argmax_counts(pair: ReadPair) -> np.ndarray:
+    """[choices, 3]: the numbers of :data:`COUNTED`, choices in the order of :func:`.pairs.every_reading`."""
     rows = [_counts_of(pair, reading).reshape(-1, len(COUNTED)) for reading in pair.readings.values()]
     return np.concatenate([np.zeros((0, len(COUNTED)), dtype=np.int64), *rows])
 
@@ -22,7 +23,7 @@ def aer_of(counts: np.ndarray, sure: int) -> np.ndarray:
     return 1 - np.where(whole > 0, (counts[..., 1] + counts[..., 2]) / np.maximum(whole, 1), 1.0)
 
 
-def _counts_of(pair: Pair, reading: Reading) -> np.ndarray:
+def _counts_of(pair: ReadPair, reading: MethodReading) -> np.ndarray:
     """[layers, 1 + heads, settings, 3]."""
     shape = reading.shape
     counts = np.zeros((shape.layers, 1 + shape.heads, len(shape.settings), len(COUNTED)), dtype=np.int64)
@@ -44,7 +45,7 @@ def _counts_of(pair: Pair, reading: Reading) -> np.ndarray:
     return counts
 
 
-def _all_words(pair: Pair, reading: Reading, setting: str) -> np.ndarray:
+def _all_words(pair: ReadPair, reading: MethodReading, setting: str) -> np.ndarray:
     if reading.words is not None:
         return reading.words[:, None]
     assert reading.steps is not None
@@ -54,7 +55,7 @@ def _all_words(pair: Pair, reading: Reading, setting: str) -> np.ndarray:
     return to_words(steps, pair.target.by_word, pair.source.by_word, setting)[0]
 
 
-def _mask(links: frozenset[tuple[int, int]], pair: Pair) -> np.ndarray:
+def _mask(links: frozenset[tuple[int, int]], pair: ReadPair) -> np.ndarray:
     """[target words, source words]."""
     mask = np.zeros((len(pair.target.words), len(pair.source.words)), dtype=bool)
     for source, target in links:

@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..alignment.readings import Reading, every_reading
 from ..alignment.score import score
 from ..errors import NormalignError
 from .counts import aer_of, argmax_counts
-from .pairs import Choice, Pair, choices_of, links_of
+from .pairs import ReadPair, links_of
 
 SHORT = 5
 """Sentences with fewer target words say little; they are taken only where there are no others."""
@@ -20,15 +21,15 @@ SHORT = 5
 class Example:
     """A pair, the AER of the choices it was looked at with, and why it is shown (in ``pair.notes``)."""
 
-    pair: Pair
-    rates: dict[Choice, float]
+    pair: ReadPair
+    rates: dict[Reading, float]
 
 
-def best_choice(pairs: Sequence[Pair], method: str) -> Choice:
+def best_choice(pairs: Sequence[ReadPair], method: str) -> Reading:
     """The layer and setting of a method, all heads together, of the lowest AER over all pairs."""
     totals = np.sum([argmax_counts(pair) for pair in pairs], axis=0)
     sure = sum(len(pair.gold.sure) for pair in pairs if pair.gold is not None)
-    every = [choice for name, reading in pairs[0].readings.items() for choice in choices_of(name, reading.shape)]
+    every = [choice for name, reading in pairs[0].readings.items() for choice in every_reading(name, reading.shape)]
     rated = [
         (float(aer_of(counts, sure)), place, choice)
         for place, (choice, counts) in enumerate(zip(every, totals, strict=True))
@@ -40,7 +41,7 @@ def best_choice(pairs: Sequence[Pair], method: str) -> Choice:
 
 
 def choose_examples(
-    pairs: Sequence[Pair], choice: Choice, baseline: Choice | None = None, *, each: int = 3
+    pairs: Sequence[ReadPair], choice: Reading, baseline: Reading | None = None, *, each: int = 3
 ) -> list[Example]:
     """``each`` examples of every kind, judged with ``choice``; a pair of several kinds comes once."""
     choices = [choice] if baseline is None else [choice, baseline]
@@ -66,6 +67,6 @@ def choose_examples(
     return [Example(replace(by_id[number], notes=tuple(why)), rates[number]) for number, why in notes.items()]
 
 
-def _rate(pair: Pair, choice: Choice) -> float:
+def _rate(pair: ReadPair, choice: Reading) -> float:
     assert pair.gold is not None
     return score([pair.gold], [links_of(pair, choice)]).aer

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.readings import Reading
 from ..errors import MissingExtra, NormalignError
 from ..files import check_writable, open_binary_output
 from .fonts import drawn_text, missing_letters, usable_families
-from .pairs import Choice, Pair, links_of, soft_of
+from .pairs import ReadPair, links_of, soft_of
 
 FORMATS = ("png", "svg", "pdf")
 RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"
@@ -57,7 +58,9 @@ class Panel:
     """Whether links are held against the gold."""
 
 
-def save_figure(path: str | Path, pairs: Sequence[Pair], choices: Sequence[Choice], style: Style | None = None) -> str:
+def save_figure(
+    path: str | Path, pairs: Sequence[ReadPair], choices: Sequence[Reading], style: Style | None = None
+) -> str:
     """Draw pairs, one figure each, its choices side by side; ``path`` ends in .png, .svg or .pdf.
 
     A PDF has one page a pair; PNG and SVG hold one pair only. Returns the letters that no installed font has.
@@ -93,7 +96,7 @@ def figure_format(path: str | Path) -> str:
     return format
 
 
-def figure_of(pair: Pair, choices: Sequence[Choice], style: Style | None = None) -> tuple[Any, str]:
+def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = None) -> tuple[Any, str]:
     """The figure of a pair (a matplotlib Figure that no global state knows), and the letters that no font has."""
     style = style or Style()
     figure_class, fonts = _matplotlib()
@@ -170,7 +173,7 @@ def _matplotlib() -> tuple[Any, list[str]]:
     return Figure, usable_families()
 
 
-def _panels(pair: Pair, choices: Sequence[Choice], style: Style) -> Iterator[Panel]:
+def _panels(pair: ReadPair, choices: Sequence[Reading], style: Style) -> Iterator[Panel]:
     with_gold = pair.gold is not None
     if with_gold and style.reference:
         yield Panel("reference", None, [], False)
@@ -181,7 +184,7 @@ def _panels(pair: Pair, choices: Sequence[Choice], style: Style) -> Iterator[Pan
         yield Panel(choice.label(shape), soft, links, with_gold)
 
 
-def _draw(axes: Any, panel: Panel, pair: Pair, labels: Labels, style: Style, fonts: list[str]) -> None:
+def _draw(axes: Any, panel: Panel, pair: ReadPair, labels: Labels, style: Style, fonts: list[str]) -> None:
     source, target = labels
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)
@@ -201,7 +204,7 @@ def _draw(axes: Any, panel: Panel, pair: Pair, labels: Labels, style: Style, fon
     _mark(axes, panel, pair, style)
 
 
-def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
+def _mark(axes: Any, panel: Panel, pair: ReadPair, style: Style) -> None:
     from matplotlib.patches import Rectangle
 
     reference = panel.title == "reference" and panel.soft is None and not panel.judged
@@ -231,7 +234,7 @@ def _mark(axes: Any, panel: Panel, pair: Pair, style: Style) -> None:
             )
 
 
-def _gold_cells(pair: Pair, level: str) -> dict[Link, bool]:
+def _gold_cells(pair: ReadPair, level: str) -> dict[Link, bool]:
     """The gold links at a level, True for sure ones; a link of two words is one of all their pieces."""
     if pair.gold is None:
         return {}

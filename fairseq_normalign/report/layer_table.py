@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..analysis.layer_choice import Choice, Criteria, Verdict, sentence_of
+from ..analysis.layer_choice import Criteria, LayerChoice, Verdict, sentence_of
 from .text_tables import columns, tsv
 
 STYLES = ("table", "tsv", "json")
@@ -54,7 +54,7 @@ def _plain(verdict: Verdict) -> dict:
     def candidate(fields: dict) -> dict:
         return {**fields, "layer": fields["layer"] + 1}
 
-    def side(criteria: Sequence[Criteria], choice: Choice) -> dict:
+    def side(criteria: Sequence[Criteria], choice: LayerChoice) -> dict:
         rows = [asdict(one) for one in criteria]
         chosen = asdict(choice)
         return {

@@ -14,12 +14,13 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..alignment.pieces import Segmentation
-from ..alignment.words import SETTINGS
+from ..alignment.readings import MethodReading, Reading, ReadingShape
+from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from .counts import argmax_counts
-from .encode import LEVELS, SIGNED_LEVELS, keep_argmax, pack, quantize
-from .pairs import Choice, Pair, Reading, ReadingShape, Side
+from .pairs import ReadPair, Side
+from .quantize import QUANTIZATION_STEPS, SIGNED_STEPS, keep_argmax, pack, quantize
 
 _ROUNDS = 4
 
@@ -34,10 +35,10 @@ class PageSummary:
 
 def write_page(
     path: str | Path,
-    pairs: Iterable[Pair],
+    pairs: Iterable[ReadPair],
     *,
     title: str = "Word alignments",
-    start: Choice | None = None,
+    start: Reading | None = None,
     notes: str = "",
 ) -> PageSummary:
     """Write the page of some pairs, all read by the same methods; memory does not grow with their soft alignments.
@@ -61,7 +62,7 @@ def write_page(
     return PageSummary(len(data["sentences"]), size)
 
 
-def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
+def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
     """Write the numbers of every pair; return what the page has to know of them all."""
     shapes: dict[str, ReadingShape] = {}
     sentences: list[dict[str, Any]] = []
@@ -79,14 +80,14 @@ def _write_blobs(out: TextIO, pairs: Iterable[Pair]) -> dict[str, Any]:
         raise NormalignError("there is no sentence to show")
     return {
         "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
-        "levels": LEVELS,
+        "levels": QUANTIZATION_STEPS,
         "gold": any("g" in sentence for sentence in sentences),
         "sentences": sentences,
         "counts": base64.b64encode(np.stack(counts).astype("<u2").tobytes()).decode("ascii"),
     }
 
 
-def _levels(pair: Pair) -> tuple[list[np.ndarray], list[float], list[int]]:
+def _levels(pair: ReadPair) -> tuple[list[np.ndarray], list[float], list[int]]:
     """The quantized arrays of a pair (layers, then heads, of each method), and scale and zero of each matrix."""
     arrays: list[np.ndarray] = []
     scales: list[float] = []
@@ -97,14 +98,14 @@ def _levels(pair: Pair) -> tuple[list[np.ndarray], list[float], list[int]]:
                 continue
             levels, scale = quantize(soft)
             _keep_words(pair, reading, levels, soft)
-            zero = SIGNED_LEVELS if (levels < 0).any() else 0
+            zero = SIGNED_STEPS if (levels < 0).any() else 0
             arrays.append(levels + zero)
             zeros += [zero] * scale.size
             scales += [float(f"{value:.7g}") for value in np.ravel(scale)]
     return arrays, scales, zeros
 
 
-def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarray) -> None:
+def _keep_words(pair: ReadPair, reading: MethodReading, levels: np.ndarray, soft: np.ndarray) -> None:
     if reading.words is not None:
         words = [tuple((n, n + 1) for n in range(size)) for size in soft.shape[-2:]]
         keep_argmax(levels, soft, words[0], words[1], "")
@@ -116,7 +117,7 @@ def _keep_words(pair: Pair, reading: Reading, levels: np.ndarray, soft: np.ndarr
             return
 
 
-def _sentence(pair: Pair) -> dict[str, Any]:
+def _sentence(pair: ReadPair) -> dict[str, Any]:
     fields: dict[str, Any] = {"id": pair.id, "s": _side(pair.source), "t": _side(pair.target)}
     if pair.gold is not None:
         fields["g"] = {

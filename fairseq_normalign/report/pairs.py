@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,10 +10,9 @@ import numpy as np
 from ..alignment.decide import Link, argmax_links, threshold_links
 from ..alignment.gold import Gold
 from ..alignment.pieces import Segmentation, Span
-from ..alignment.words import SETTINGS, normalized, to_words
+from ..alignment.readings import MethodReading, Reading
+from ..alignment.steps_to_words import normalized, to_words
 from ..errors import NormalignError
-
-LEVELS = ("word", "piece")
 
 
 @dataclass(frozen=True)
@@ -48,101 +47,34 @@ class Side:
 
 
 @dataclass(frozen=True)
-class Reading:
-    """What one method says of one pair. Exactly one of ``steps``, ``words`` and ``links`` is given."""
-
-    steps: np.ndarray | None = None
-    """[layers, T + 1 decoder steps, S source positions]."""
-    heads: np.ndarray | None = None
-    """[layers, H, T + 1, S]; only beside ``steps``."""
-    words: np.ndarray | None = None
-    """[layers, target words, source words]: AWO or AWI was settled before."""
-    links: tuple[Link, ...] | None = None
-    """Links between words from elsewhere, without numbers."""
-    settings: tuple[str, ...] = SETTINGS
-    """Which rows of ``steps`` may speak of a word."""
-
-    @property
-    def shape(self) -> ReadingShape:
-        """What there is to choose from."""
-        if self.steps is not None:
-            heads = 0 if self.heads is None else self.heads.shape[1]
-            return ReadingShape("steps", len(self.steps), heads, self.settings)
-        if self.words is not None:
-            return ReadingShape("words", len(self.words), 0, ("",))
-        return ReadingShape("links", 1, 0, ("",))
-
-
-@dataclass(frozen=True)
-class ReadingShape:
-    """What can be chosen of a reading: layers, heads (0: only all together) and settings."""
-
-    kind: str
-    layers: int
-    heads: int
-    settings: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Pair:
+class ReadPair:
     """A sentence pair to draw."""
 
     id: int
     """0-based; a person reads it counted from 1, like the lines of a file."""
     source: Side
     target: Side
-    readings: Mapping[str, Reading]
+    readings: Mapping[str, MethodReading]
     """By the name of the method."""
     gold: Gold | None = None
     notes: tuple[str, ...] = field(default=())
     """Why the pair is shown: 'best', 'most improved' and the like."""
 
 
-@dataclass(frozen=True)
-class Choice:
-    """One reading of a pair: method, 0-based layer, 0-based head (None: all together), setting."""
-
-    method: str
-    layer: int = 0
-    head: int | None = None
-    setting: str = "awi"
-
-    def label(self, shape: ReadingShape | None = None) -> str:
-        """How a person reads it: 'norms, layer 2, AWI'."""
-        kind = "steps" if shape is None else shape.kind
-        parts = [self.method]
-        if kind != "links" and not (kind == "words" and shape is not None and shape.layers == 1):
-            parts.append(f"layer {self.layer + 1}")
-        if self.head is not None:
-            parts.append(f"head {self.head + 1}")
-        if kind == "steps":
-            parts.append(self.setting.upper())
-        return ", ".join(parts)
-
-
-def choices_of(method: str, shape: ReadingShape) -> Iterator[Choice]:
-    """Every choice there is, in the one order that the page and its counts share."""
-    for layer in range(shape.layers):
-        for head in (None, *range(shape.heads)):
-            for setting in shape.settings:
-                yield Choice(method, layer, head, setting)
-
-
-def soft_of(pair: Pair, choice: Choice, level: str = "word") -> np.ndarray | None:
+def soft_of(pair: ReadPair, choice: Reading, level: str = "word") -> np.ndarray | None:
     """The soft alignment [target, source] at a level; None for links alone, or where only words are known."""
     reading = _reading(pair, choice)
-    if reading.links is not None:
-        return None
     if reading.words is not None:
         return reading.words[_layer(reading.words, choice)] if level == "word" else None
-    assert reading.steps is not None
+    if reading.steps is None:
+        return None
     steps = reading.steps[_layer(reading.steps, choice)]
     if choice.head is not None:
         steps = _head(reading, choice)
     return to_words(steps, pair.target.at(level), pair.source.at(level), choice.setting)[0]
 
 
-def links_of(pair: Pair, choice: Choice, *, threshold: float | None = None, level: str = "word") -> list[Link]:
+def links_of(pair: ReadPair, choice: Reading, *, threshold: float | None = None, level: str = "word") -> list[Link]:
     """The links of a choice: the argmax of every target word, or all whose share of their row exceeds ``threshold``."""
     reading = _reading(pair, choice)
     if reading.links is not None:
@@ -153,19 +85,19 @@ def links_of(pair: Pair, choice: Choice, *, threshold: float | None = None, leve
     return argmax_links(soft) if threshold is None else threshold_links(normalized(soft), threshold)
 
 
-def _reading(pair: Pair, choice: Choice) -> Reading:
+def _reading(pair: ReadPair, choice: Reading) -> MethodReading:
     if choice.method not in pair.readings:
         raise NormalignError(f"no method '{choice.method}' here; there are {', '.join(pair.readings)}")
     return pair.readings[choice.method]
 
 
-def _layer(array: np.ndarray, choice: Choice) -> int:
+def _layer(array: np.ndarray, choice: Reading) -> int:
     if not 0 <= choice.layer < len(array):
         raise NormalignError(f"{choice.method}: there is no layer {choice.layer + 1}; it has {len(array)}")
     return choice.layer
 
 
-def _head(reading: Reading, choice: Choice) -> np.ndarray:
+def _head(reading: MethodReading, choice: Reading) -> np.ndarray:
     count = reading.shape.heads
     if reading.heads is None or not 0 <= (choice.head or 0) < count:
         known = f"it has {count}" if count else "its heads were not kept (--normalign-dump-heads, --heads)"

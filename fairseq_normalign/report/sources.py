@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 
 from ..alignment.dump import Dump, DumpedPair
-from ..alignment.formats import Lengths, OptionNames, in_step, open_alignment
-from ..alignment.gold import Gold
+from ..alignment.formats import OptionNames
+from ..alignment.gold import Gold, Marked
+from ..alignment.readings import MethodReading
 from ..errors import NormalignError
-from ..files import display_name, read_lines, words_of
-from .pairs import Pair, Reading, Side
+from ..files import display_name, read_lines, read_parallel, words_of
+from .pairs import ReadPair, Side
 
 LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
-
-Marked = list[tuple[int, int, bool]]
 
 
 def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -48,7 +46,7 @@ def open_dumps(arguments: Sequence[str]) -> dict[str, Dump]:
 
 def pairs_of_dumps(
     dumps: Mapping[str, Dump], *, golds: Sequence[Gold] | None = None, wanted: Collection[int] | None = None
-) -> Iterator[Pair]:
+) -> Iterator[ReadPair]:
     """The best hypothesis of every sentence (``wanted``: 0-based ids) with what every dump says of it, by id."""
     places = {
         name: {sentence: at for at, (sentence, rank) in enumerate(dump.ids()) if rank == 0}
@@ -66,7 +64,7 @@ def pairs_of_dumps(
 
 def _pair_of_dumped(
     number: int, read: Mapping[str, DumpedPair], dumps: Mapping[str, Dump], golds: Sequence[Gold] | None
-) -> Pair:
+) -> ReadPair:
     (first_name, first), *others = read.items()
     for name, other in others:
         if (other.source_pieces, other.target_pieces) != (first.source_pieces, first.target_pieces):
@@ -75,8 +73,8 @@ def _pair_of_dumped(
                 "dump both with --score-reference, or from the same translations"
             )
     source, target = Side(first.source_pieces, first.source), Side(first.target_pieces, first.target)
-    readings = {name: Reading(steps=pair.layers, heads=pair.heads) for name, pair in read.items()}
-    return Pair(number, source, target, readings, gold_at(golds, number, source, target))
+    readings = {name: MethodReading(steps=pair.layers, heads=pair.heads) for name, pair in read.items()}
+    return ReadPair(number, source, target, readings, gold_at(golds, number, source, target))
 
 
 def pairs_of_files(
@@ -86,32 +84,23 @@ def pairs_of_files(
     soft: Mapping[str, Sequence[np.ndarray]] | None = None,
     golds: Sequence[Gold] | None = None,
     wanted: Collection[int] | None = None,
-) -> Iterator[Pair]:
+) -> Iterator[ReadPair]:
     """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
     soft = soft or {}
     count = 0
-    for number, (left, right) in enumerate(lines_in_step(source, target)):
+    for number, (left, right) in enumerate(read_parallel(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
             sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
             readings = {name: _word_reading(name, arrays, number, *sides) for name, arrays in soft.items()}
-            yield Pair(number, *sides, readings, gold_at(golds, number, *sides))
+            yield ReadPair(number, *sides, readings, gold_at(golds, number, *sides))
     _check_wanted(wanted, range(count))
     for name, given in soft.items():
         if len(given) != count:
             raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
 
 
-def lines_in_step(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
-    """The lines of both files; an error when one has more."""
-    for number, (left, right) in enumerate(zip_longest(read_lines(source), read_lines(target))):
-        if left is None or right is None:
-            short, long = (source, target) if left is None else (target, source)
-            raise NormalignError(f"{display_name(short)} has {number} lines, {display_name(long)} has more")
-        yield left, right
-
-
-def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> Reading:
+def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> MethodReading:
     shape = len(target.words), len(source.words)
     array = arrays[number] if number < len(arrays) else np.zeros((0, 0, 0))
     if not array.size and not shape[0] * shape[1]:
@@ -121,10 +110,10 @@ def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: 
             f"{name}: the soft alignment of sentence {number + 1} is {' x '.join(map(str, array.shape[1:]))}; "
             f"the sentence has {shape[0]} target and {shape[1]} source words"
         )
-    return Reading(words=array)
+    return MethodReading(words=array)
 
 
-def with_links(pairs: Iterable[Pair], links: Mapping[str, Sequence[Marked]]) -> Iterator[Pair]:
+def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]]) -> Iterator[ReadPair]:
     """The same pairs, with the links of other aligners beside what they have; row N belongs to sentence id N."""
     for pair in pairs:
         readings = dict(pair.readings)
@@ -133,31 +122,8 @@ def with_links(pairs: Iterable[Pair], links: Mapping[str, Sequence[Marked]]) -> 
                 raise NormalignError(f"{name} has {len(rows)} sentences, none for sentence {pair.id + 1}")
             found = tuple((s, t) for s, t, _ in rows[pair.id])
             _check_range(name, pair.id, found, pair.source, pair.target)
-            readings[name] = Reading(links=found)
+            readings[name] = MethodReading(links=found)
         yield replace(pair, readings=readings)
-
-
-def read_marked(
-    path: str | Path,
-    *,
-    options: OptionNames,
-    format: str = "auto",
-    base: int | None = None,
-    reverse: bool | None = None,
-    source: str | Path | None = None,
-    target: str | Path | None = None,
-) -> list[Marked]:
-    """The links (source, target, sure) of every sentence of an alignment file."""
-    with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
-        return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
-
-
-def golds_of(rows: Sequence[Marked]) -> list[Gold]:
-    """Gold links from marked links."""
-    return [
-        Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
-        for links in rows
-    ]
 
 
 def gold_at(golds: Sequence[Gold] | None, number: int, source: Side, target: Side) -> Gold | None:

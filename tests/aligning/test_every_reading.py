@@ -9,7 +9,7 @@ import numpy as np
 from fairseq_normalign.aligning.build import make_direction
 from fairseq_normalign.aligning.every_reading import read_pairs
 from fairseq_normalign.aligning.options import AlignmentOptions
-from fairseq_normalign.alignment.words import to_words
+from fairseq_normalign.alignment.steps_to_words import to_words
 from fairseq_normalign.cli import main
 from fairseq_normalign.hosts.options import ModelOptions
 from fairseq_normalign.text.options import TextOptions

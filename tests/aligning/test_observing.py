@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.analysis.observed import PAD
+from fairseq_normalign.analysis.attention_batch import PAD
 from fairseq_normalign.attribution.block import decomposition_error
 from fairseq_normalign.hosts.fairseq.dictionaries import dictionary_inventory
 from fairseq_normalign.hosts.fairseq.fairseq_lm import MaskedObserver

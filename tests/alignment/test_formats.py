@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.formats import WRITERS, Writer, in_step, open_alignment
-from fairseq_normalign.alignment.formats.text import ByteLines, LinkLines, parse_plainly
+from fairseq_normalign.alignment.formats.link_lines import ByteLines, LinkLines, parse_plainly
 from fairseq_normalign.alignment.gold import Gold, read_gold, read_links
 from fairseq_normalign.errors import NormalignError
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.symmetrize import (
-    METHODS,
-    SOFT_METHODS,
+    SOFT_SYMMETRIZATIONS,
+    SYMMETRIZATIONS,
     agreement,
     symmetrize,
     symmetrize_soft,
@@ -50,7 +50,7 @@ LINKS = st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=30)
 
 
 @settings(max_examples=300)
-@given(forward=LINKS, backward=LINKS, shared=LINKS, method=st.sampled_from(list(METHODS)))
+@given(forward=LINKS, backward=LINKS, shared=LINKS, method=st.sampled_from(list(SYMMETRIZATIONS)))
 def test_against_the_obvious_grid(forward, backward, shared, method):
     forward, backward = forward | shared, backward | shared
     assert symmetrize(forward, backward, method) == obvious(forward, backward, method)
@@ -58,7 +58,7 @@ def test_against_the_obvious_grid(forward, backward, shared, method):
 
 @given(forward=LINKS, backward=LINKS)
 def test_every_method_lies_between_intersection_and_union(forward, backward):
-    for method in METHODS:
+    for method in SYMMETRIZATIONS:
         links = set(symmetrize(forward, backward, method))
         assert forward & backward <= links <= forward | backward
 
@@ -81,7 +81,11 @@ SHARES = st.lists(st.floats(0, 1, width=32), min_size=12, max_size=12).map(
 
 
 @settings(max_examples=200)
-@given(forward=SHARES, backward=SHARES.map(lambda shares: shares.reshape(4, 3)), method=st.sampled_from(SOFT_METHODS))
+@given(
+    forward=SHARES,
+    backward=SHARES.map(lambda shares: shares.reshape(4, 3)),
+    method=st.sampled_from(SOFT_SYMMETRIZATIONS),
+)
 def test_soft_against_a_loop_over_words(forward, backward, method):
     agreed = agreement(forward, backward)
     cells = {(s, t): (forward[t, s] * backward[s, t]) ** 0.5 for s in range(4) for t in range(3)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fairseq_normalign.analysis.observed import PAD, Inventory, Observed, ObservedLayer
+from fairseq_normalign.analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer
 
 INVENTORY = Inventory(
     ["<s>", "</s>", ",", ".", "the", "cat", "mat@@", "▁dog", "##s"], frozenset({0, 1}), np.arange(9)[::-1] * 10

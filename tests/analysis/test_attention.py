@@ -5,16 +5,16 @@ from collections import Counter, defaultdict
 import numpy as np
 import pytest
 
+from fairseq_normalign.analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer, categorize
 from fairseq_normalign.analysis.categories import CategoryShares
 from fairseq_normalign.analysis.comparison import spearman
 from fairseq_normalign.analysis.dispersion import Dispersion
 from fairseq_normalign.analysis.frequency import Frequency
-from fairseq_normalign.analysis.heads import Heads
+from fairseq_normalign.analysis.head_roles import Heads
 from fairseq_normalign.analysis.mixing import Mixing
-from fairseq_normalign.analysis.observed import PAD, Inventory, Observed, ObservedLayer, categorize
-from fairseq_normalign.analysis.relation import Relation
-from fairseq_normalign.analysis.singular import Projections, singular_tables, singular_values
-from fairseq_normalign.analysis.streams import LENGTHS, RANKS, SHARES
+from fairseq_normalign.analysis.singular_values import Projections, singular_tables, singular_values
+from fairseq_normalign.analysis.streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE
+from fairseq_normalign.analysis.weight_norm_correlation import Relation
 
 from .made_up import INVENTORY, made_up, pairs_of
 
@@ -109,7 +109,7 @@ def test_relation(kind):
         found = np.array(pairs[row["category"]]).reshape(-1, 2)
         assert row["pairs"] == len(found)
         if len(found):
-            rounded = SHARES.steps(found[:, 0]).astype(float), LENGTHS.steps(found[:, 1]).astype(float)
+            rounded = SHARE_SCALE.steps(found[:, 0]).astype(float), LENGTH_SCALE.steps(found[:, 1]).astype(float)
             assert row["spearman"] == pytest.approx(spearman(*rounded))
     for row in rows_of(heads):
         found = means[row["category"], row["layer"], row["head"]]
@@ -140,9 +140,9 @@ def test_frequency(kind):
     table, bands = analysis.tables()
     for row in rows_of(table):
         rank, alpha, length = np.array(found[row["layer"]]).T
-        steps = RANKS.steps(rank).astype(float)
-        assert row["alpha"] == pytest.approx(spearman(steps, SHARES.steps(alpha).astype(float)))
-        assert row["||f(x)||"] == pytest.approx(spearman(steps, LENGTHS.steps(length).astype(float)))
+        steps = RANK_SCALE.steps(rank).astype(float)
+        assert row["alpha"] == pytest.approx(spearman(steps, SHARE_SCALE.steps(alpha).astype(float)))
+        assert row["||f(x)||"] == pytest.approx(spearman(steps, LENGTH_SCALE.steps(length).astype(float)))
     second = [length for rank, _, length in found["all"] if 2 <= rank < 4]
     assert next(row for row in rows_of(bands) if row["from rank"] == 2)["||f(x)||"] == pytest.approx(np.mean(second))
 
@@ -162,7 +162,7 @@ def test_mixing():
     by_layer, by_category = map(rows_of, analysis.tables())
     row = next(row for row in by_layer if (row["variant"], row["layer"]) == ("attn+res", 2))
     assert [row["mean"], row["deviation"]] == pytest.approx([np.mean(every), np.std(every)])
-    steps = RANKS.steps(np.array(ranks)).astype(float), SHARES.steps(np.array(every)).astype(float)
+    steps = RANK_SCALE.steps(np.array(ranks)).astype(float), SHARE_SCALE.steps(np.array(every)).astype(float)
     assert row["spearman"] == pytest.approx(spearman(*steps))
     row = next(row for row in by_category if (row["variant"], row["layer"]) == ("attn+res", 2))
     assert row["punctuation"] == pytest.approx(np.mean(commas))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.gold import Gold
 from fairseq_normalign.alignment.score import count_links, score
-from fairseq_normalign.analysis.comparison import Seed, compare, count_decisions, pearson, spearman, turned
+from fairseq_normalign.analysis.comparison import Seed, compare, count_decisions, pearson, reversed_golds, spearman
 from fairseq_normalign.analysis.decisions import PairDecisions
 from fairseq_normalign.report.comparison import STYLES, draw_layers, render_comparison
 
@@ -110,7 +110,7 @@ def test_other_direction_and_other_aligners(golds):
     common = next(system.figure for name, system in by_name.items() if name.endswith("intersection"))
     assert union.recall > common.recall
     assert union.aer < found.layers[0].layers[1].aer
-    assert turned(golds)[0].possible == golds[0].sure | {(1, 0)}
+    assert reversed_golds(golds)[0].possible == golds[0].sure | {(1, 0)}
 
 
 def test_every_style(golds, tmp_path):

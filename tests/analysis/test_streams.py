@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.analysis.comparison import spearman
-from fairseq_normalign.analysis.streams import LENGTHS, RANKS, SHARES, Moments, RankCorrelation, Sample
+from fairseq_normalign.analysis.streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE, Moments, RankCorrelation, Sample
 
 
 @given(st.lists(st.lists(st.floats(-100, 100), min_size=1, max_size=5), min_size=1, max_size=5))
@@ -33,27 +33,27 @@ def test_rank_correlation_is_spearman_of_the_rounded_values(seed):
     chance = np.random.default_rng(seed)
     x, y = chance.random(3000) ** 4, np.exp(chance.normal(size=3000))
     y[:1500] *= 1 + 3 * x[:1500]
-    streaming = RankCorrelation(SHARES, LENGTHS)
+    streaming = RankCorrelation(SHARE_SCALE, LENGTH_SCALE)
     for part in range(0, 3000, 700):
         streaming.add(x[part : part + 700], y[part : part + 700])
-    rounded = spearman(SHARES.steps(x).astype(float), LENGTHS.steps(y).astype(float))
+    rounded = spearman(SHARE_SCALE.steps(x).astype(float), LENGTH_SCALE.steps(y).astype(float))
     assert streaming.spearman() == pytest.approx(rounded, abs=1e-12)
     assert streaming.spearman() == pytest.approx(spearman(x, y), abs=0.005)
     assert streaming.count == 3000
 
 
 def test_rank_correlation_of_ends_and_of_what_never_varies():
-    table = RankCorrelation(SHARES, LENGTHS)
+    table = RankCorrelation(SHARE_SCALE, LENGTH_SCALE)
     assert np.isnan(table.spearman())
     table.add(np.array([0.0, 0.5, 1.0]), np.array([0.0, 1.0, 1e30]))
     assert table.spearman() == pytest.approx(1)
-    flat = RankCorrelation(RANKS, SHARES)
+    flat = RankCorrelation(RANK_SCALE, SHARE_SCALE)
     flat.add(np.arange(1, 50), np.full(49, 0.2))
     assert np.isnan(flat.spearman())
 
 
 def test_small_ranks_are_told_apart():
-    steps = RANKS.steps(np.arange(1, 33))
+    steps = RANK_SCALE.steps(np.arange(1, 33))
     assert len(set(steps.tolist())) == 32
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fairseq_normalign.alignment.symmetrize import METHODS, symmetrize
+from fairseq_normalign.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from fairseq_normalign.cli import main
 
 FIRST = "0-0 1-1 2-1\n\n3-2 0-0\n"
@@ -23,7 +23,7 @@ def links_of(line):
     return [tuple(map(int, link.split("-"))) for link in line.split()]
 
 
-@pytest.mark.parametrize("method", list(METHODS))
+@pytest.mark.parametrize("method", list(SYMMETRIZATIONS))
 def test_every_method_sentence_by_sentence(files, capsys, method):
     assert main(["symmetrize", "first", "second", "--method", method]) == 0
     out = capsys.readouterr().out.split("\n")

@@ -9,7 +9,8 @@ import pytest
 
 from fairseq_normalign.alignment.gold import Gold
 from fairseq_normalign.alignment.pieces import segment
-from fairseq_normalign.report.pairs import Pair, Reading, Side
+from fairseq_normalign.alignment.readings import MethodReading
+from fairseq_normalign.report.pairs import ReadPair, Side
 
 
 def make_side(words: Sequence[str], rng: np.random.Generator, *, end: bool) -> Side:
@@ -32,12 +33,12 @@ def make_pair(
     heads: int = 0,
     gold: bool = True,
     links: bool = False,
-) -> Pair:
+) -> ReadPair:
     """A pair in which method and layer matter: random soft alignments, sharp enough to have winners."""
     sides = make_side(source, rng, end=True), make_side(target, rng, end=False)
     shape = (len(sides[1].pieces) + 1, len(sides[0].pieces))
     readings = {
-        name: Reading(
+        name: MethodReading(
             steps=(rng.random((layers, *shape)) ** 4).astype(np.float32),
             heads=(rng.random((layers, heads, *shape)) ** 4).astype(np.float32) if heads else None,
         )
@@ -47,16 +48,16 @@ def make_pair(
     some = {every[k] for k in rng.choice(len(every), size=min(len(every), len(target) + 2), replace=False)}
     sure = {link for link in some if rng.random() < 0.7}
     if links:
-        readings["other"] = Reading(links=tuple(sorted(some)))
-    return Pair(number, *sides, readings, Gold(frozenset(sure), frozenset(some)) if gold else None)
+        readings["other"] = MethodReading(links=tuple(sorted(some)))
+    return ReadPair(number, *sides, readings, Gold(frozenset(sure), frozenset(some)) if gold else None)
 
 
 @pytest.fixture
-def make() -> Callable[..., Pair]:
+def make() -> Callable[..., ReadPair]:
     return make_pair
 
 
 @pytest.fixture
-def pair() -> Pair:
+def pair() -> ReadPair:
     rng = np.random.default_rng(7)
     return make_pair(4, "wir glauben das nicht .".split(), "we do not believe this .".split(), rng, heads=2, links=True)

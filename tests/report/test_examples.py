@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.readings import Reading, every_reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.analysis.comparison import Sampling
 from fairseq_normalign.report.examples import best_choice, choose_examples
-from fairseq_normalign.report.folder import compare_pairs, decisions_of
-from fairseq_normalign.report.pairs import Choice, choices_of, links_of
+from fairseq_normalign.report.pairs import links_of
+from fairseq_normalign.report.report_folder import compare_pairs, decisions_of
 
 WORDS = "a b c d e f g".split()
 
@@ -25,12 +26,12 @@ def aer(pairs, choice):
 
 
 def test_best_choice_has_the_lowest_aer_of_its_method(pairs):
-    every = [choice for choice in choices_of("norms", pairs[0].readings["norms"].shape) if choice.head is None]
+    every = [choice for choice in every_reading("norms", pairs[0].readings["norms"].shape) if choice.head is None]
     assert aer(pairs, best_choice(pairs, "norms")) == min(aer(pairs, choice) for choice in every)
 
 
 def test_examples_are_the_extremes(pairs):
-    choice, baseline = Choice("norms", 1), Choice("weights", 1)
+    choice, baseline = Reading("norms", 1), Reading("weights", 1)
     examples = choose_examples(pairs, choice, baseline, each=1)
     by_kind = {note: example.pair for example in examples for note in example.pair.notes}
     one = {pair.id: aer([pair], choice) for pair in pairs}
@@ -46,17 +47,17 @@ def test_the_comparison_scores_what_is_drawn(pairs):
     found = compare_pairs(pairs, Sampling(20))
     for row in found.layers:
         for layer, figure in enumerate(row.layers):
-            assert figure.aer == pytest.approx(aer(pairs, Choice(row.method, layer, None, row.setting)))
+            assert figure.aer == pytest.approx(aer(pairs, Reading(row.method, layer, None, row.setting)))
     for row in found.heads:
         for layer, heads in enumerate(row.aer):
             for head, rate in enumerate(heads):
-                assert rate == pytest.approx(aer(pairs, Choice(row.method, layer, head, row.setting)))
+                assert rate == pytest.approx(aer(pairs, Reading(row.method, layer, head, row.setting)))
     other = next(system for system in found.systems if system.name == "other")
-    assert other.figure.aer == pytest.approx(aer(pairs, Choice("other")))
+    assert other.figure.aer == pytest.approx(aer(pairs, Reading("other")))
 
 
 def test_decisions_are_the_links(pairs):
     decided = decisions_of(pairs[0])
     for layer, sources in enumerate(decided.layers["norms", "awo"]):
         links = [(int(s), t) for t, s in enumerate(sources) if s >= 0]
-        assert sorted(links) == links_of(pairs[0], Choice("norms", layer, None, "awo"))
+        assert sorted(links) == links_of(pairs[0], Reading("norms", layer, None, "awo"))

@@ -10,10 +10,10 @@ import re
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.report.encode import unpack
 from fairseq_normalign.report.page import write_page
-from fairseq_normalign.report.pairs import Choice
+from fairseq_normalign.report.quantize import unpack
 
 
 def read(path):
@@ -23,7 +23,7 @@ def read(path):
 
 
 def test_the_numbers_come_back(tmp_path, pair):
-    write_page(tmp_path / "p.html", [pair], start=Choice("norms", 1, None, "awo"))
+    write_page(tmp_path / "p.html", [pair], start=Reading("norms", 1, None, "awo"))
     text, data = read(tmp_path / "p.html")
     flat = unpack(re.search(r'id="d0">(.*?)</script>', text)[1])
     scales = data["sentences"][0]["z"]

@@ -11,9 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.report.page import write_page
-from fairseq_normalign.report.pairs import Choice, links_of, soft_of
+from fairseq_normalign.report.pairs import links_of, soft_of
 
 pytestmark = pytest.mark.browser
 
@@ -101,7 +102,7 @@ def check_numbers(page, pair, choice, level="word"):
 
 
 def test_hovering_reads_the_numbers_of_numpy(show, pairs):
-    choice = Choice("norms", 1, None, "awi")
+    choice = Reading("norms", 1, None, "awi")
     page = show(pairs, start=choice)
     drawn(page, choice, pairs[0])
     check_numbers(page, pairs[0], choice)
@@ -118,17 +119,17 @@ def test_hovering_reads_the_numbers_of_numpy(show, pairs):
 
 
 def test_switches_change_method_layer_head_setting_and_level(show, pairs):
-    page = show(pairs, start=Choice("weights", 0, None, "awo"))
+    page = show(pairs, start=Reading("weights", 0, None, "awo"))
     pair = pairs[0]
-    drawn(page, Choice("weights", 0, None, "awo"), pair)
+    drawn(page, Reading("weights", 0, None, "awo"), pair)
     page.click("#switch-method label:has-text('norms')")
     page.click("#switch-layer label:nth-of-type(3)")
-    choice = Choice("norms", 2, None, "awo")
+    choice = Reading("norms", 2, None, "awo")
     drawn(page, choice, pair)
     check_numbers(page, pair, choice)
     page.click("#switch-setting label:has-text('AWI')")
     page.click("#switch-head label:nth-of-type(3)")
-    choice = Choice("norms", 2, 1, "awi")
+    choice = Reading("norms", 2, 1, "awi")
     drawn(page, choice, pair)
     check_numbers(page, pair, choice)
     page.click("#switch-level label:has-text('pieces')")
@@ -144,7 +145,7 @@ def test_values_below_zero_are_kept(show, make):
     pair = make(0, WORDS[:5], WORDS[:4], np.random.default_rng(8), methods=("norms",))
     steps = pair.readings["norms"].steps - 0.2
     pair = replace(pair, readings={"norms": replace(pair.readings["norms"], steps=steps)})
-    choice = Choice("norms", 0, None, "awi")
+    choice = Reading("norms", 0, None, "awi")
     page = show([pair], start=choice)
     soft = soft_of(pair, choice)
     assert (soft < 0).any()
@@ -155,16 +156,16 @@ def test_values_below_zero_are_kept(show, make):
 
 
 def test_scores_of_sentence_and_corpus_are_the_scorers(show, pairs):
-    page = show(pairs, start=Choice("norms", 0, None, "awi"))
+    page = show(pairs, start=Reading("norms", 0, None, "awi"))
     golds = [pair.gold for pair in pairs]
     for row in page.locator("#strips table").first.locator("tbody tr").all():
         label = row.locator("th").inner_text()
         for layer, cell in enumerate(row.locator("button").all()):
             method, _, setting = label.partition(" ")
-            choice = Choice(method, layer, None, setting.lower())
+            choice = Reading(method, layer, None, setting.lower())
             expected = score(golds, [links_of(pair, choice) for pair in pairs]).aer
             assert cell.inner_text().strip() == f"{100 * expected:.1f}"
-    choice = Choice("weights", 2, None, "awo")
+    choice = Reading("weights", 2, None, "awo")
     page.get_by_role("button", name="weights AWO, layer 3").click()
     drawn(page, choice, pairs[0])
     one = score(golds[:1], [links_of(pairs[0], choice)])
@@ -173,7 +174,7 @@ def test_scores_of_sentence_and_corpus_are_the_scorers(show, pairs):
 
 
 def test_the_list_sorts_by_aer_and_searches(show, pairs):
-    choice = Choice("norms", 0, None, "awi")
+    choice = Reading("norms", 0, None, "awi")
     page = show(pairs, start=choice)
     rates = {pair.id: score([pair.gold], [links_of(pair, choice)]).aer for pair in pairs}
     page.select_option("#sort", "worst")
@@ -191,7 +192,7 @@ def test_the_list_sorts_by_aer_and_searches(show, pairs):
 
 
 def test_linked_words_draw_every_link_right_wrong_and_missed(show, pairs):
-    choice = Choice("norms", 0, None, "awi")
+    choice = Reading("norms", 0, None, "awi")
     page = show(pairs, start=choice)
     page.click("#switch-view label:has-text('linked words')")
     drawn(page, choice, pairs[0], view="words")
@@ -215,13 +216,13 @@ def test_linked_words_draw_every_link_right_wrong_and_missed(show, pairs):
 def test_other_aligners_links_have_no_numbers(show, pairs):
     page = show(pairs)
     page.click("#switch-method label:has-text('other')")
-    drawn(page, Choice("other", 0, None, ""), pairs[0])
+    drawn(page, Reading("other", 0, None, ""), pairs[0])
     assert page.locator("#cells rect.frame").count() == len(pairs[0].readings["other"].links)
     assert page.locator("#switch-decision").count() == 0
 
 
 def test_threshold_recounts(show, pairs):
-    choice = Choice("norms", 0, None, "awi")
+    choice = Reading("norms", 0, None, "awi")
     page = show(pairs, start=choice)
     page.click("#switch-decision label:has-text('threshold')")
     page.locator("#threshold").fill("0.3")
@@ -234,7 +235,7 @@ def test_threshold_recounts(show, pairs):
 
 
 def test_keys(show, pairs):
-    choice = Choice("norms", 0, None, "awi")
+    choice = Reading("norms", 0, None, "awi")
     page = show(pairs, start=choice)
     drawn(page, choice, pairs[0])
     page.keyboard.press("j")
@@ -243,13 +244,13 @@ def test_keys(show, pairs):
     drawn(page, choice, pairs[1])
     for key in "2am]":
         page.keyboard.press(key)
-    drawn(page, Choice("other", 0, None, ""), pairs[1])
+    drawn(page, Reading("other", 0, None, ""), pairs[1])
     page.keyboard.press("m")
     page.keyboard.press("2")
-    drawn(page, Choice("weights", 1, None, "awo"), pairs[1])
+    drawn(page, Reading("weights", 1, None, "awo"), pairs[1])
     page.keyboard.press("]")
     page.keyboard.press("v")
-    drawn(page, Choice("weights", 1, 0, "awo"), pairs[1], view="words")
+    drawn(page, Reading("weights", 1, 0, "awo"), pairs[1], view="words")
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     assert page.locator("#detail h3").inner_text() == f"{pairs[1].target.words[1]} ← source"
@@ -350,7 +351,7 @@ def test_the_address_names_what_is_shown(show, pairs):
     page = show(pairs)
     page.evaluate("location.hash = 'sentence=4&method=norms&layer=2&setting=awo&view=words'")
     page.reload()
-    drawn(page, Choice("norms", 1, None, "awo"), pairs[3], view="words")
+    drawn(page, Reading("norms", 1, None, "awo"), pairs[3], view="words")
 
 
 @pytest.mark.slow

@@ -10,22 +10,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.merge import merge
+from fairseq_normalign.alignment.readings import Reading, every_reading
 from fairseq_normalign.alignment.score import count_links, score
-from fairseq_normalign.alignment.words import SETTINGS, rows_of
+from fairseq_normalign.alignment.steps_to_words import SETTINGS, rows_of
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.report.counts import aer_of, argmax_counts
-from fairseq_normalign.report.encode import LEVELS, SIGNED_LEVELS, keep_argmax, pack, quantize, unpack
-from fairseq_normalign.report.pairs import Choice, choices_of, links_of, soft_of
+from fairseq_normalign.report.pairs import links_of, soft_of
+from fairseq_normalign.report.quantize import (
+    QUANTIZATION_STEPS,
+    SIGNED_STEPS,
+    keep_argmax,
+    pack,
+    quantize,
+    unpack,
+)
 
 
 def every_choice(pair):
-    return [choice for name, reading in pair.readings.items() for choice in choices_of(name, reading.shape)]
+    return [choice for name, reading in pair.readings.items() for choice in every_reading(name, reading.shape)]
 
 
 def test_soft_of_a_word_is_summed_over_source_and_averaged_over_target_pieces(pair):
     steps = pair.readings["norms"].steps[1]
     for setting, shift in (("awo", 0), ("awi", 1)):
-        soft = soft_of(pair, Choice("norms", 1, None, setting))
+        soft = soft_of(pair, Reading("norms", 1, None, setting))
         for t, (first, last) in enumerate(pair.target.by_word.spans):
             for s, (start, stop) in enumerate(pair.source.by_word.spans):
                 cells = [steps[row + shift, start:stop].sum() for row in range(first, last)]
@@ -33,7 +41,7 @@ def test_soft_of_a_word_is_summed_over_source_and_averaged_over_target_pieces(pa
 
 
 def test_links_by_threshold_are_the_shares_above_it(pair):
-    choice = Choice("weights", 2, None, "awo")
+    choice = Reading("weights", 2, None, "awo")
     soft = soft_of(pair, choice)
     expected = {(s, t) for t, row in enumerate(soft) for s, value in enumerate(row) if value / row.sum() > 0.3}
     assert set(links_of(pair, choice, threshold=0.3)) == expected
@@ -55,15 +63,15 @@ def test_aer_of_nothing_is_zero():
 
 
 def test_labels_count_from_one():
-    assert Choice("norms", 1, 0, "awi").label() == "norms, layer 2, head 1, AWI"
+    assert Reading("norms", 1, 0, "awi").label() == "norms, layer 2, head 1, AWI"
 
 
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        (Choice("nothing"), "no method 'nothing' here; there are weights, norms, other"),
-        (Choice("norms", 3), "there is no layer 4; it has 3"),
-        (Choice("norms", 0, 2), "there is no head 3; it has 2"),
+        (Reading("nothing"), "no method 'nothing' here; there are weights, norms, other"),
+        (Reading("norms", 3), "there is no layer 4; it has 3"),
+        (Reading("norms", 0, 2), "there is no head 3; it has 2"),
     ],
 )
 def test_a_choice_that_is_not_there_is_named(pair, choice, message):
@@ -98,7 +106,7 @@ def test_packing_keeps_every_argmax(case, setting):
     linked = exact.any(axis=-1)
     assert (exact.argmax(-1) == rounded.argmax(-1))[linked].all()
     assert rounded.any(-1)[linked].all()
-    most = SIGNED_LEVELS if soft.min() < 0 else LEVELS
+    most = SIGNED_STEPS if soft.min() < 0 else QUANTIZATION_STEPS
     assert levels.min() >= (-most if soft.min() < 0 else 0)
     assert levels.max() <= most
     assert np.abs(levels * scale[:, None, None] - soft).max() <= 40 * np.abs(soft).max() / most
@@ -107,7 +115,7 @@ def test_packing_keeps_every_argmax(case, setting):
 def test_values_are_kept_to_half_a_level_where_nothing_is_mended():
     soft = np.random.default_rng(0).random((3, 9, 8))
     levels, scale = quantize(soft)
-    assert np.abs(levels * scale[:, None, None] - soft).max() <= 0.5001 * soft.max() / LEVELS
+    assert np.abs(levels * scale[:, None, None] - soft).max() <= 0.5001 * soft.max() / QUANTIZATION_STEPS
 
 
 @given(st.lists(st.integers(0, 65535), max_size=50))

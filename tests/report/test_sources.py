@@ -113,7 +113,7 @@ def test_pairs_of_files(tmp_path):
 
 def test_files_that_do_not_fit_are_refused(tmp_path):
     sides = texts(tmp_path, "a b\nc\n", "x y\n")
-    with pytest.raises(NormalignError, match=r"has 1 lines, .* has more"):
+    with pytest.raises(NormalignError, match=r":2: no line of .* to go with it; that file has 1"):
         list(pairs_of_files(*sides))
     sides = texts(tmp_path, "a b\n", "x y\n")
     with pytest.raises(NormalignError, match="the soft alignment of sentence 1 is 1 x 1; the sentence has 2 target"):

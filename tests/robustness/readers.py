@@ -22,7 +22,7 @@ import numpy as np
 
 from fairseq_normalign.alignment.dump import Dump, DumpWriter
 from fairseq_normalign.alignment.formats import Writer, in_step, open_alignment
-from fairseq_normalign.alignment.formats.reading import LONGEST_SENTENCE
+from fairseq_normalign.alignment.formats.open import LONGEST_SENTENCE
 from fairseq_normalign.alignment.gold import read_gold
 from fairseq_normalign.alignment.pieces import Segmentation
 from fairseq_normalign.errors import NormalignError
@@ -158,7 +158,7 @@ def _heads(content: bytes, folder: Path) -> None:
 
 
 def _counts(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.analysis.observed import Inventory
+    from fairseq_normalign.analysis.attention_batch import Inventory
     from fairseq_normalign.cli.analyze import _counts_in
 
     found = _counts_in(str(_file(folder, content)), Inventory(["a", "b", "c"], frozenset()))
@@ -246,7 +246,7 @@ class Checkpoints:
                     holder[chance.choice(sorted(map(str, holder.keys())))] = chance.choice(values[:10])
 
     def take(self, content: bytes, folder: Path) -> None:
-        from fairseq_normalign.aligning.interface import load
+        from fairseq_normalign.interface import load
 
         path = folder / "model.pt"
         path.write_bytes(content)
@@ -345,7 +345,7 @@ def _download_list(content: bytes, folder: Path) -> None:
         assert (folder / wanted.name).parent == folder
         assert wanted.name not in ("", ".", "..")
         assert wanted.size is None or wanted.size >= 0
-        assert wanted.sha256 is None or len(bytes.fromhex(wanted.sha256)) == 32
+        assert wanted.sum is None or len(bytes.fromhex(wanted.sum)) in (16, 32)
 
 
 def _noted(content: bytes, folder: Path) -> None:

@@ -1,9 +1,9 @@
 """Alignment files: Pharaoh, talp, NAACL, RWTH and fairseq-generate's log, read and written block by block."""
 
 from .blocks import Block, Lengths
-from .reading import FORMATS, AlignmentFile, OptionNames, open_alignment
+from .open import FORMATS, AlignmentFile, OptionNames, open_alignment
 from .together import in_step
-from .writing import WRITERS, Writer
+from .writing import WRITERS, Writer, pharaoh
 
 __all__ = [
     "FORMATS",
@@ -15,4 +15,5 @@ __all__ = [
     "Writer",
     "in_step",
     "open_alignment",
+    "pharaoh",
 ]

@@ -13,7 +13,7 @@ import numpy as np
 from ...errors import NormalignError
 from ...files import decode_line, words_of
 from .blocks import Block, empty_block
-from .text import ByteLines
+from .link_lines import ByteLines
 
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")

@@ -12,7 +12,7 @@ from ...errors import NormalignError
 from ...files import decode_line, words_of
 from .blocks import Block
 from .ids import check_density
-from .text import ByteLines, LinkLines
+from .link_lines import ByteLines, LinkLines
 
 _RECORD = re.compile(rb"([SHA])-([0-9]{1,9})\t")
 _SOFT = re.compile(r"\S*[.,]\S*")

@@ -10,7 +10,7 @@ from ...errors import NormalignError
 from .blocks import Block, Lengths
 from .ids import IdSentences
 from .log import GenerateLog
-from .reading import AlignmentFile
+from .open import AlignmentFile
 
 BLOCK = 512
 

@@ -6,11 +6,21 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from ...errors import NormalignError
+from ..decide import Link
 
 WRITERS = {"pharaoh": 0, "talp": 1, "naacl": 1, "rwth": 1, "fairseq": 0}
 """Formats that can be written, with the base each is usually counted from."""
 
 _WITH_MARKS = ("talp", "naacl", "rwth")
+
+
+def pharaoh(links: Iterable[Link]) -> str:
+    """The line of a sentence's links (source, target) in Pharaoh format, without a line end.
+
+    >>> pharaoh([(0, 0), (1, 2)])
+    '0-0 1-2'
+    """
+    return " ".join(f"{source}-{target}" for source, target in links)
 
 
 class Writer:
@@ -53,7 +63,7 @@ class Writer:
         )
 
     def _pharaoh(self, rows: list[tuple[int, int, bool]]) -> None:
-        print(" ".join(f"{s}-{t}" for s, t, _ in rows), file=self._handle)
+        print(pharaoh((s, t) for s, t, _ in rows), file=self._handle)
 
     def _talp(self, rows: list[tuple[int, int, bool]]) -> None:
         print(" ".join(f"{s}{'-' if sure else 'p'}{t}" for s, t, sure in rows), file=self._handle)
@@ -68,4 +78,4 @@ class Writer:
             print(f"{'S' if sure else 'P'} {s} {t}", file=self._handle)
 
     def _fairseq(self, rows: list[tuple[int, int, bool]]) -> None:
-        print(f"A-{self._id}\t" + " ".join(f"{s}-{t}" for s, t, _ in rows), file=self._handle)
+        print(f"A-{self._id}\t" + pharaoh((s, t) for s, t, _ in rows), file=self._handle)

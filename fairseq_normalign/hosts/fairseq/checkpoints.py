@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ...errors import NormalignError
+from ...errors import NormalignError, reason_of
 
 SHARES = frozenset(("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"))
 """Numbers that the modules of a model keep, and compare only when they run."""
@@ -167,7 +167,7 @@ def _open(file: Any) -> Iterator[Any]:
     try:
         handle: io.BufferedReader = open(file, "rb")
     except OSError as error:
-        raise NormalignError(f"{file}: {(error.strerror or str(error)).lower()}") from None
+        raise NormalignError(f"{file}: {reason_of(error)}") from None
     with handle:
         yield handle
 
@@ -190,13 +190,17 @@ def _first_line(error: Exception) -> str:
     return detail[:160]
 
 
+FUSED = {f"{part}_{kind}" for part in ("in_proj", "out_proj", "fc1", "fc2") for kind in ("weight", "bias")}
+"""What 0.12.2's encoder layers hold a second time, for torch's fused layer."""
+
+
 def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
-    """Drop ``layer.in_proj_weight/bias``, copies of q, k and v that 0.12.2 stores (and rebuilds) and others refuse."""
+    """Drop the copies of an encoder layer's parameters that 0.12.2 stores (and rebuilds) and others refuse."""
     model = state.get("model")
     if isinstance(model, dict):
         for key in list(model):
             layer, _, name = key.rpartition(".")
-            if name in ("in_proj_weight", "in_proj_bias") and f"{layer}.self_attn.q_proj.weight" in model:
+            if name in FUSED and f"{layer}.self_attn.q_proj.weight" in model:
                 del model[key]
     return state
 
@@ -263,7 +267,8 @@ def _arguments(*containers: Any) -> Iterator[tuple[str, Any]]:
         if isinstance(container, argparse.Namespace):
             container = vars(container)
         if hasattr(container, "items"):
-            for key, value in container.items():
+            for key in container:  # omegaconf 2.0's items() cannot hold a Namespace
+                value = container[key]
                 yield str(key), value
                 yield from _arguments(value)
 

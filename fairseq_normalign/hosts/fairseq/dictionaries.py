@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...analysis.observed import Inventory
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...files import read_lines
 from ...text.tags import TAGS

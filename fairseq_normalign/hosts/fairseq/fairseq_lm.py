@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ...analysis.singular import Projections
+from ...analysis.singular_values import Projections
 from ...errors import NormalignError
 from ...text.encoding import LineEncoder
 from ...text.options import TextOptions
@@ -66,7 +66,7 @@ def masked_observer(
         except HOST_ERRORS as error:
             reason = " ".join(str(error).split())[:200]
             raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
-    built.to(device=model.device, dtype=model.dtype)
+    model.place(built)
     built.eval()
     splitter = text.splitters([scheme_of_dictionary(dictionary)] * 2)[0]
     tokenizer = MosesTokenizer(model.source_lang or "en") if text.tokenizer == "moses" else None

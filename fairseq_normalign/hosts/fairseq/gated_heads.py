@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import torch
 from torch import nn
 
 from ...analysis.gates import HeadGates
@@ -98,6 +99,19 @@ def shrink(model: nn.Module, heads: Heads) -> None:
             if count > attention.num_heads:
                 raise NormalignError(f"{count} heads where {kind} attention has {attention.num_heads}")
             _shrink(attention, count)
+    if "encoder" in heads:
+        _fit_fused_copies(model)
+
+
+def _fit_fused_copies(model: Any) -> None:
+    """Give the copies that 0.12.2's encoder layers keep of their attention's parameters the new sizes."""
+    for number in range(len(model.encoder.layers)):
+        layer = model.encoder.layers[number]
+        if hasattr(layer, "in_proj_weight"):
+            rows = [getattr(layer.self_attn, name) for name in ("q_proj", "k_proj", "v_proj")]
+            layer.in_proj_weight = nn.Parameter(torch.cat([row.weight.detach() for row in rows]))
+            layer.in_proj_bias = nn.Parameter(torch.cat([row.bias.detach() for row in rows]))
+            layer.out_proj_weight = nn.Parameter(layer.self_attn.out_proj.weight.detach().clone())
 
 
 def _shrink(attention: Any, heads: int) -> None:

@@ -12,10 +12,11 @@ import torch
 from torch import Tensor
 
 from ...alignment.dump import DumpWriter
-from ...alignment.words import normalized
+from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
 from ...text.vocabulary import Sentence, Vocabulary
 from ..protocol import Batch
+from .task import Frame
 
 
 class AlignedPair(Protocol):
@@ -105,6 +106,7 @@ class AligningGenerator:
         aligner: Aligns,
         modules: Sequence[Any],
         vocabularies: tuple[Vocabulary, Vocabulary],
+        frame: Frame,
         *,
         form: str,
         level: str,
@@ -121,6 +123,7 @@ class AligningGenerator:
         self.aligner = aligner
         self.modules = list(modules)
         self.vocabularies = vocabularies
+        self.frame = frame
         self.form = form
         self.level = level
         self.printed_level = printed_level
@@ -183,8 +186,8 @@ class AligningGenerator:
             source_padding=padding,
             targets=targets,
             rows=rows,
-            start=(target.dictionary.eos(),),
-            end=target.dictionary.eos(),
+            start=self.frame.target_start[:1],  # what else is in front the search has put into the hypothesis
+            end=self.frame.target_end[0],
             pad=target.dictionary.pad(),
             names=[str(ids[row]) for row in rows],
             encoded=encoded,
@@ -194,9 +197,11 @@ class AligningGenerator:
         )
 
     def _pieces(self, tokens: Tensor) -> Tensor:
-        """A hypothesis without its end of sentence."""
+        """A hypothesis without what ends it."""
         tokens = tokens.cpu()
-        return tokens[:-1] if len(tokens) and tokens[-1] == self.generator.eos else tokens
+        for end in reversed(self.frame.target_end):
+            tokens = tokens[:-1] if len(tokens) and tokens[-1] == end else tokens
+        return tokens
 
     def _printed(self, pair: AlignedPair) -> PrintedAlignment:
         source_of = functools.cache(lambda: self._sources(pair))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ...analysis.observed import Inventory
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...text.encoding import EncodedLine
 from ...text.options import TextOptions

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...analysis.singular import Projections
+from ...analysis.singular_values import Projections
 from ..protocol import Batch, Take
 from .recording import picked, reading, run_decoder, run_encoder, run_recorded
 from .structure import Structure, Sublayer

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...analysis.observed import Inventory
-from ...analysis.singular import Projections
+from ...analysis.attention_batch import Inventory
+from ...analysis.singular_values import Projections
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import MissingExtra, NormalignError
 from ..observer import OneSided, Take

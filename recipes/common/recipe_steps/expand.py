@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from fairseq_normalign.alignment.formats import pharaoh
 from fairseq_normalign.alignment.pieces import segment
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output, read_lines, words_of
@@ -35,7 +36,7 @@ def run(args: argparse.Namespace) -> None:
                 except (IndexError, ValueError):
                     raise NormalignError.at(str(args.links), number, "a link is malformed or past the end") from None
                 turned = ((t, s) for s, t in expanded) if args.turn else expanded
-                out.write(" ".join(f"{s}-{t}" for s, t in turned) + "\n")
+                out.write(pharaoh(turned) + "\n")
     except ValueError:
         raise NormalignError(f"{args.links}, {source} and {target} differ in length") from None
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from fairseq_normalign.alignment.dump import Dump
-from fairseq_normalign.alignment.words import to_words
+from fairseq_normalign.alignment.steps_to_words import to_words
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.register import register
 from tests.conftest import lines_of

@@ -18,7 +18,7 @@ from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import attentions, gates_of, read_heads, write_heads
 from fairseq_normalign.hosts.fairseq.loading import load_models
 from fairseq_normalign.hosts.fairseq.pruning import prune
-from tests.attribution.tiny_models import dictionary, tiny_batch
+from tests.attribution.tiny_models import dictionary, soft_alignments, tiny_batch
 from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
 
 register.register()

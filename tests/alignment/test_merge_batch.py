@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairseq_normalign.alignment.batched import to_words_of_batch
 from fairseq_normalign.alignment.decide import argmax_links
+from fairseq_normalign.alignment.merge_batch import to_words_of_batch
 from fairseq_normalign.alignment.pieces import Segmentation
-from fairseq_normalign.alignment.words import normalized, to_words
+from fairseq_normalign.alignment.steps_to_words import normalized, to_words
 
 
 def segmentation(lengths: list[int], front: int, behind: int) -> Segmentation:

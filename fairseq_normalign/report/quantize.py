@@ -10,19 +10,19 @@ import numpy as np
 
 from ..alignment.merge import merge
 from ..alignment.pieces import Span
-from ..alignment.words import rows_of
+from ..alignment.steps_to_words import rows_of
 
-LEVELS = 4095
-"""Values are whole multiples of scale = largest value of the matrix / LEVELS (half as many levels either side of zero
-where values below zero occur)."""
-SIGNED_LEVELS = 2047
+QUANTIZATION_STEPS = 4095
+"""Values are whole multiples of scale = largest value of the matrix / QUANTIZATION_STEPS (half as many steps
+either side of zero where values below zero occur)."""
+SIGNED_STEPS = 2047
 _ROUNDS = 32
 
 
 def quantize(soft: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """[..., T, S] -> whole numbers of the same shape, and the scale [...] of each matrix.
 
-    They are 0 to LEVELS, or -SIGNED_LEVELS to SIGNED_LEVELS in arrays that hold a value below zero.
+    They are 0 to QUANTIZATION_STEPS, or -SIGNED_STEPS to SIGNED_STEPS in arrays that hold a value below zero.
     """
     soft = np.asarray(soft, dtype=np.float64)
     scale = np.abs(soft).max(axis=(-1, -2), initial=0.0) / _most(soft)
@@ -31,7 +31,7 @@ def quantize(soft: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _most(soft: np.ndarray) -> int:
-    return SIGNED_LEVELS if (soft < 0).any() else LEVELS
+    return SIGNED_STEPS if (soft < 0).any() else QUANTIZATION_STEPS
 
 
 def keep_argmax(
@@ -68,7 +68,7 @@ def _raise_winner(rows: np.ndarray, target: Span, source: Span, most: int) -> No
     rivals = np.ones(rows.shape[1], dtype=bool)
     rivals[slice(*source)] = False
     block = rows[slice(*target)]
-    block[:, rivals] = np.maximum(block[:, rivals] - 1, 0 if most == LEVELS else -most)
+    block[:, rivals] = np.maximum(block[:, rivals] - 1, 0 if most == QUANTIZATION_STEPS else -most)
 
 
 def pack(arrays: Sequence[np.ndarray]) -> str:

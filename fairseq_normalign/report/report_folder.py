@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import os
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,16 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.words import to_words
+from ..alignment.readings import Reading
+from ..alignment.steps_to_words import to_words
 from ..analysis.comparison import Comparison, Sampling, Seed, System, compare
 from ..analysis.decisions import PairDecisions, best_sources
 from ..errors import NormalignError
+from ..files import NewDirectory, check_new_directory
 from .comparison import draw_layers, render_comparison
 from .examples import Example, best_choice, choose_examples
 from .figures import Style, save_figure
 from .page import asset, write_page
-from .pairs import Choice, Pair
+from .pairs import ReadPair
 
+REPORT = "a report"
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
 
 
@@ -41,7 +42,7 @@ class ReportOptions:
     """Also write a page of every sentence."""
 
 
-def compare_pairs(pairs: Sequence[Pair], sampling: Sampling) -> Comparison:
+def compare_pairs(pairs: Sequence[ReadPair], sampling: Sampling) -> Comparison:
     """Score every layer and head of what the pairs hold, and the links of other aligners."""
     golds = [pair.gold for pair in pairs if pair.gold is not None]
     if len(golds) < len(pairs):
@@ -56,7 +57,7 @@ def compare_pairs(pairs: Sequence[Pair], sampling: Sampling) -> Comparison:
     return compare(golds, [Seed([decisions_of(pair) for pair in pairs])], added=others, sampling=sampling)
 
 
-def decisions_of(pair: Pair) -> PairDecisions:
+def decisions_of(pair: ReadPair) -> PairDecisions:
     """What every layer and head of a pair decides, as the comparison takes it."""
     found = PairDecisions(pair.source.words, pair.target.words)
     for name, reading in pair.readings.items():
@@ -81,15 +82,15 @@ def _means(soft: np.ndarray) -> list[float]:
     return [float(one.mean()) if one.size else 0.0 for one in soft]
 
 
-def write_report(folder: str | Path, pairs: Sequence[Pair], found: Comparison, options: ReportOptions) -> list[Example]:
+def write_report(
+    folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, options: ReportOptions
+) -> list[Example]:
     """Write the folder, which must not exist yet; it appears when it is complete."""
-    folder = Path(folder)
-    check_new(folder)
+    check_new_directory(folder, REPORT)
     choice = best_choice(pairs, options.method)
     baseline = None if options.baseline is None else best_choice(pairs, options.baseline)
     examples = choose_examples(pairs, choice, baseline, each=options.each)
-    unfinished = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    try:
+    with NewDirectory(folder, REPORT) as unfinished:
         (unfinished / "figures").mkdir(parents=True)
         for name, style in TABLES.items():
             (unfinished / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
@@ -102,23 +103,10 @@ def write_report(folder: str | Path, pairs: Sequence[Pair], found: Comparison, o
             write_page(unfinished / "sentences.html", pairs, title=options.title, start=choice)
         index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
-        os.rename(unfinished, folder)
-    except OSError as error:
-        raise NormalignError(f"{folder}: {(error.strerror or str(error)).lower()}") from None
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
     return examples
 
 
-def check_new(folder: Path) -> None:
-    """Fail now when a folder could not be made there later."""
-    if folder.exists():
-        raise NormalignError(f"{folder}: exists already; a report is written to a new folder")
-    if not folder.parent.is_dir():
-        raise NormalignError(f"{folder}: there is no directory {folder.parent}")
-
-
-def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Choice]) -> dict[int, Path]:
+def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Reading]) -> dict[int, Path]:
     style = Style(dpi=110)
     pictures = {}
     for example in examples:

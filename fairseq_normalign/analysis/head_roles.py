@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .findings import Analysis, Cell, Table
-from .observed import PAD, Observed
+from .attention_batch import PAD, Observed
+from .tables import Analysis, Cell, Table
 
 FARTHEST = 512
 """Relative positions that are told apart, each way."""

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .observed import Observed
+from .attention_batch import Observed
 
 Cell = str | int | float | None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .findings import Analysis, Table
-from .observed import Categories, Observed
-from .streams import LENGTHS, SHARES, Moments, RankCorrelation, Sample
+from .attention_batch import Categories, Observed
+from .streams import LENGTH_SCALE, SHARE_SCALE, Moments, RankCorrelation, Sample
+from .tables import Analysis, Table
 
 
 class Relation(Analysis):
@@ -16,7 +16,7 @@ class Relation(Analysis):
         """``points``: how many pairs of each category to sample."""
         names = categories.names
         self.categories = categories
-        self.correlations = [RankCorrelation(SHARES, LENGTHS) for _ in names]
+        self.correlations = [RankCorrelation(SHARE_SCALE, LENGTH_SCALE) for _ in names]
         self.samples = [Sample(points, 2, seed) for _ in names]
         """By category: rows of alpha and ||f(x)||."""
         self._weights: list[Moments] = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .findings import Table
+from .tables import Table
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from ...errors import NormalignError
 from ...files import open_input
 from .blocks import Block
 from .ids import IdSentences, gather_naacl, gather_rwth
+from .link_lines import ByteLines, LinkLines
 from .log import GenerateLog
-from .text import ByteLines, LinkLines
 
 FORMATS = ("pharaoh", "talp", "naacl", "rwth", "fairseq")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.alignment.pieces import segment
-from fairseq_normalign.alignment.words import normalized, rows_of, to_words
+from fairseq_normalign.alignment.steps_to_words import normalized, rows_of, to_words
 from fairseq_normalign.errors import NormalignError
 
 SOURCE = segment(["ein@@", "s", "zwei", "</s>"], specials={"</s>"})

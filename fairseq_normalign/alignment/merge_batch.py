@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .pieces import Segmentation
-from .words import normalized, rows_of
+from .steps_to_words import normalized, rows_of
 
 
 @dataclass(frozen=True)

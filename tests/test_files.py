@@ -1,0 +1,166 @@
+"""Packed input, places of output, files and directories that appear whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+
+import pytest
+
+from fairseq_normalign import packed
+from fairseq_normalign.alignment.gold import read_links
+from fairseq_normalign.errors import NormalignError, one_line
+from fairseq_normalign.files import (
+    NewDirectory,
+    check_distinct,
+    check_writable,
+    is_stream,
+    open_output,
+    read_lines,
+    read_parallel,
+)
+
+TEXT = "eins\nzwei ä\n" * 3000
+
+
+def zstd():
+    return pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+
+
+PACKERS = {"gzip": gzip.compress, "xz": lzma.compress, "zstd": lambda text: zstd().compress(text)}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_packed_input_reads_like_plain(tmp_path, kind):
+    path = tmp_path / "text"  # the content decides, not the name
+    path.write_bytes(PACKERS[kind](TEXT.encode()))
+    assert "".join(f"{line}\n" for line in read_lines(path)) == TEXT
+    path.write_bytes(PACKERS[kind](b"0-0\n1-1\n"))
+    assert read_links(path, base=0) == [[(0, 0)], [(1, 1)]]
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_damaged_packed_input_is_refused(tmp_path, kind):
+    whole = PACKERS[kind](os.urandom(2000).hex().encode())
+    flipped = whole[:500] + b"????" + whole[504:]
+    for damaged in (whole[:-10], whole[: len(whole) // 2], *([] if kind == "zstd" else [flipped])):  # it has no sum
+        (tmp_path / "text").write_bytes(damaged)
+        with pytest.raises(NormalignError, match=f"text: its {kind} packing is damaged or cut off"):
+            list(read_lines(tmp_path / "text"))
+
+
+def test_a_packed_line_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "LONGEST_LINE", 1 << 20)
+    (tmp_path / "text").write_bytes(gzip.compress(b"a\n" + b"x" * (2 << 20)))
+    with pytest.raises(NormalignError, match="a packed line of more than 1 MB"):
+        list(read_lines(tmp_path / "text"))
+
+
+def test_packed_standard_input(monkeypatch):
+    content = io.BufferedReader(io.BytesIO(gzip.compress(b"a b\nc\n")))  # type: ignore[arg-type]
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(content))
+    assert list(read_lines("-")) == ["a b", "c"]
+
+
+def test_zstd_without_its_package(tmp_path, monkeypatch):
+    for name in ("compression", "compression.zstd", "backports.zstd", "backports"):
+        monkeypatch.setitem(sys.modules, name, None)
+    (tmp_path / "text").write_bytes(b"\x28\xb5\x2f\xfd....")
+    with pytest.raises(NormalignError, match=r"needs the package 'backports.zstd': pip install"):
+        list(read_lines(tmp_path / "text"))
+
+
+def test_one_message_for_files_that_are_not_parallel(tmp_path):
+    (tmp_path / "s").write_text("a\nb\n")
+    (tmp_path / "t").write_text("a\n")
+    with pytest.raises(NormalignError, match=r"/s:2: no line of .*/t to go with it; that file has 1"):
+        list(read_parallel(tmp_path / "s", tmp_path / "t"))
+
+
+def test_a_symbolic_link_is_followed(tmp_path):
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "file", tmp_path / "link"
+    target.write_text("before\n")
+    target.chmod(0o600)
+    link.symlink_to("real/file")
+    with open_output(link) as out:
+        out.write("after\n")
+        assert target.read_text() == "before\n"
+    assert link.is_symlink()
+    assert target.read_text() == "after\n"
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    assert list((tmp_path / "real").iterdir()) == [target]
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "nowhere").symlink_to("no/file")
+    places = {"loop": "leads back to itself", "nowhere": "there is no directory", ".": "is a directory"}
+    for name, said in places.items():
+        with pytest.raises(NormalignError, match=said):
+            check_writable(tmp_path / name)
+    with pytest.raises(NormalignError, match="needs a name"), open_output(""):
+        pass
+
+
+def test_standard_output_by_its_device_name(tmp_path, capsys):
+    (tmp_path / "out").symlink_to("/dev/stdout")
+    for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", tmp_path / "out"):
+        assert is_stream(name)
+        with open_output(name) as out:
+            out.write("seen\n")
+    assert capsys.readouterr().out == "seen\n" * 4
+    assert (tmp_path / "out").is_symlink()
+
+
+def test_a_numbered_descriptor_keeps_what_it_has(tmp_path):
+    with open(tmp_path / "log", "w") as log:
+        log.write("first\n")
+        log.flush()
+        with open_output(f"/dev/fd/{log.fileno()}") as out:
+            out.write("second\n")
+    assert (tmp_path / "log").read_text() == "first\nsecond\n"
+
+
+def test_devices_need_no_writable_directory(monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: not os.path.isdir(path))
+    check_writable("/dev/null")
+    with open_output("/dev/null") as out:
+        out.write("gone\n")
+
+
+def test_outputs_and_inputs_are_different_files(tmp_path):
+    source, out = tmp_path / "source", tmp_path / "out"
+    source.write_text("a\n")
+    os.link(source, tmp_path / "same")
+    (tmp_path / "link").symlink_to("source")
+    check_distinct([out, "/dev/null", "/dev/null", "-"], [source, "-"])
+    for written, read in (("source", "source"), ("link", "source"), ("same", "source"), ("out", "out.part")):
+        (tmp_path / "out.part").write_text("a\n")
+        with pytest.raises(NormalignError, match="would replace it"):
+            check_distinct([tmp_path / written], [tmp_path / read])
+    with pytest.raises(NormalignError, match="two outputs to the same file"):
+        check_distinct([out, tmp_path / "." / "out"])
+
+
+def test_a_directory_appears_whole_or_not_at_all(tmp_path):
+    interrupted = NewDirectory(tmp_path / "d", "a dump")
+    (interrupted.beside / "file").write_text("half")
+    interrupted.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(NormalignError, match="d: no space left"), NewDirectory(tmp_path / "d", "a dump"):
+        raise OSError(28, "No space left on device")
+    with NewDirectory(tmp_path / "d", "a dump") as beside:
+        (beside / "file").write_text("whole")
+        assert not (tmp_path / "d").exists()
+    assert (tmp_path / "d" / "file").read_text() == "whole"
+    with pytest.raises(NormalignError, match="exists already; a dump is written to a new directory"):
+        NewDirectory(tmp_path / "d", "a dump")
+
+
+def test_letters_that_steer_a_terminal_are_escaped():
+    assert one_line("a\tb\n\x1b[2J\u202ec\u200bd\ufeff ä 你") == r"a\tb\n\x1b[2J\u202ec\u200bd\ufeff ä 你"
