@@ -1,4 +1,4 @@
-"""A model of ``transformers`` as methods for whole models see it: see :mod:`fairseq_normalign.attribution.model_protocol`."""
+"""A model of ``transformers`` as methods for whole models see it (see ``attribution.model_protocol``)."""
 
 from __future__ import annotations
 

@@ -108,7 +108,8 @@ def mbart50(folder: Path) -> Path:
 
 def mbart(folder: Path) -> Path:
     model = train_pieces(folder, "unused.spm", lines(1) + lines(2))
-    vocabulary = [(model.id_to_piece(number), model.get_score(number)) for number in range(model.get_piece_size())]
+    vocabulary = [(piece, 0.0) for piece in ("<s>", "<pad>", "</s>", "<unk>")]
+    vocabulary += [(model.id_to_piece(number), model.get_score(number)) for number in range(3, model.get_piece_size())]
     tokenizer = transformers.MBartTokenizer(vocab=vocabulary, src_lang="de_DE", tgt_lang="en_XX")
     tokenizer.save_pretrained(folder)
     save_model(folder, "mbart", len(tokenizer), decoder_start_token_id=None)

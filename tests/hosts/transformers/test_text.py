@@ -1,6 +1,8 @@
-"""The model's own tokenizer, with words kept track of: what the host would feed its model, and whose pieces they are."""
+"""The model's own tokenizer, with words kept track of: what the library would feed its model, and whose pieces."""
 
 from __future__ import annotations
+
+import functools
 
 import pytest
 
@@ -27,10 +29,15 @@ UNFAMILIAR = [
 ]
 
 
-def loaded(folder, name, tokenizer=None, **text):
+def loaded(folder, name, tokenizer=None, lowercase=False):
+    return _loaded(str(folder(name)), name, tokenizer, lowercase)
+
+
+@functools.cache
+def _loaded(path, name, tokenizer, lowercase):
     source, target = LANGUAGES.get(name, (None, None))
-    options = ModelOptions(str(folder(name)), source_lang=source, target_lang=target)
-    return load(options, TextOptions(tokenizer=tokenizer, **text))
+    options = ModelOptions(path, source_lang=source, target_lang=target)
+    return load(options, TextOptions(tokenizer=tokenizer, lowercase=lowercase))
 
 
 def own_tokenizer(folder, name):
@@ -87,6 +94,7 @@ def test_every_word_has_pieces_of_its_own_whatever_it_is(folder, name, line):
 @pytest.mark.parametrize("name", sorted(MAKERS))
 def test_an_unknown_piece_is_part_of_its_word(folder, name):
     host = loaded(folder, name)
+    before = host.source.unknown
     encoded = host.source("da Жfe mi")
     unknown = host.source.tokenizer.unknown
     places = [position for position, index in enumerate(encoded.indices) if index == unknown]
@@ -94,7 +102,7 @@ def test_an_unknown_piece_is_part_of_its_word(folder, name):
     real = [place for place in places if place not in encoded.sentence.by_word.specials]
     assert real
     assert all(start <= place < stop for place in real)
-    assert host.source.unknown == len(real)
+    assert host.source.unknown - before == len(real)
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))
