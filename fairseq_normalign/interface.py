@@ -12,7 +12,7 @@ import numpy as np
 
 from .aligning.aligner import AlignedPair
 from .aligning.build import make_bitext_aligner
-from .aligning.choose import MANY, choose_readings
+from .aligning.choose import MANY, choose_readings, sentence_of_choice
 from .aligning.directions import BitextAligner, Keep, PairAlignment
 from .aligning.options import DEFAULT_SETTING, AlignmentOptions
 from .alignment.decide import Link
@@ -210,10 +210,10 @@ class AlignmentModel:
     def choose(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
         """Choose the readings of each direction by these pairs, without gold; return a line that explains each choice.
 
-        Fewer than about a hundred pairs are too few to choose by: then nothing changes.
+        Fewer than 100 pairs are too few to choose by: then the default is used.
         """
         self._chooses = False
-        return [choice.sentence for choice in choose_readings(self.aligner, pairs)]
+        return [sentence_of_choice(choice) for choice in choose_readings(self.aligner, pairs)]
 
     def align(self, source: str, target: str, *, score: bool = False, every_layer: bool = False) -> Alignment:
         """Align one pair of sentences.

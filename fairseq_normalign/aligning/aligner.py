@@ -11,10 +11,10 @@ from ..alignment.decide import Link
 from ..alignment.decide_links import decide_links
 from ..alignment.experts import Expert
 from ..alignment.merge_batch import BatchOfWords, to_words_of_batch
+from ..alignment.pieces import Sentence
 from ..alignment.readings import EACH, Place, Reading
 from ..alignment.steps_to_words import to_words
 from ..hosts.protocol import Batch, HostModel
-from ..text.vocabulary import Sentence
 from .options import AlignmentOptions
 from .reader import Reader
 

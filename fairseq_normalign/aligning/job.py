@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..alignment.decide import Link
 from ..alignment.dump import DumpWriter
 from ..alignment.formats import pharaoh
 from ..errors import NormalignError
+from ..files import words_of
 from ..resumable import ANEW, PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
 from .directions import BitextAligner, Keep, PairAlignment
@@ -117,11 +120,23 @@ def _align(window: Window | None, aligner: BitextAligner, outputs: Outputs, done
     if window is None:
         return _Part()
     try:
-        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, done=done)
+        votes = [[_links(line) for line in lines] for lines in window.beside]
+        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, votes=votes, done=done)
     except NormalignError as error:
         return _Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
     skipped = Counter(result.skipped for result in results if result.skipped)
     return _Part(outputs.texts(results), skipped, results if outputs.layers else [])
+
+
+def _links(line: str) -> list[Link]:
+    """The links of a line in Pharaoh format, 0-based."""
+    found = []
+    for word in words_of(line):
+        match = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", word)
+        if match is None:
+            raise NormalignError(f"'{word[:60]}' among the links to vote is not i-j, two positions counted from 0")
+        found.append((int(match[1]), int(match[2])))
+    return found
 
 
 def _add_to_dump(dump: DumpWriter, window: Window, results: Sequence[PairAlignment]) -> None:

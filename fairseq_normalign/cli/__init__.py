@@ -21,6 +21,8 @@ VERBS = {
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
+    "project": "carry markup or labels to the other language through alignments",
+    "lexicon": "list the word pairs of an aligned bitext, with probabilities",
     "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",

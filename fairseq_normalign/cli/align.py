@@ -17,7 +17,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
-from ..alignment.experts import parse_expert
+from ..alignment.experts import VOTE, parse_expert
 from ..alignment.readings import Reading
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError, note
@@ -70,6 +70,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
         f"alignments are multiplied first ({SYMMETRIZATION})",
     )
+    parser.add_argument(
+        "--vote",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
+    )
+    parser.add_argument(
+        "--vote-weight", type=float, metavar="X", help=f"how many times what they link counts ({VOTE:g})"
+    )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
     writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
@@ -112,6 +122,12 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
+    if args.vote and not args.reverse_path:
+        raise NormalignError("--vote needs models of both directions: --reverse-path")
+    if len(args.vote) > 2:
+        raise NormalignError(f"--vote takes one file, or one for each direction; {len(args.vote)} were given")
+    if args.vote and args.symmetrize and args.symmetrize not in SOFT_SYMMETRIZATIONS:
+        raise NormalignError(f"--vote raises soft alignments, which --symmetrize {args.symmetrize} does not look at")
     if group.count > 1 and STDIO in (args.source, args.target):
         raise NormalignError("several processes cannot share standard input; give files")
 
@@ -124,7 +140,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.job import Outputs, align_bitext
 
-    bitext = Bitext(args.source, args.target)
+    bitext = Bitext(args.source, args.target, beside=args.vote)
     total = bitext.count()
     files = _files(args, total) if group.is_first else None
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
@@ -161,7 +177,7 @@ def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     from ..aligning.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote"):
         given = described[name] or []
         described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
     job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
@@ -175,38 +191,50 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
     from ..aligning.options import layer_argument
 
     layer = layer_argument(args.layer)
-    aligner = bitext_aligner(
-        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or SYMMETRIZATION
-    )
-    if layer == "auto":
+    options = alignment_options(args, layer)
+    aligner = bitext_aligner(args, options, level=args.level, combine=args.symmetrize or SYMMETRIZATION)
+    chooses = args.readings == "auto" or (args.readings is None and not options.names_one_reading)
+    if layer == "auto" or (chooses and options.can_look_twice):
         settled = _settle(args, aligner, bitext, files) if files else None
-        for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
+        for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
-                direction.aligner.read_with(parse_expert(place))
+                direction.aligner.read_with(parse_expert(expert))
+    if args.reverse_readings and aligner.backward is not None:
+        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
     return aligner
 
 
-def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
-    """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
+def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
+    """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
+    if not files.journal.choice:
+        choose = _one_layer if args.layer == "auto" else _readings
+        files.journal.choice = choose(args, aligner, bitext)
+    return files.journal.choice
+
+
+def _readings(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
+    from ..aligning.choose import choose_readings, sentence_of_choice
+    from ..aligning.choose_layer import SAMPLE
+
+    choices = choose_readings(aligner, bitext.first(SAMPLE))
+    for which, choice in zip(("", "the other direction "), choices, strict=False):
+        note(f"normalign align: {which}{sentence_of_choice(choice)}")
+    return [str(choice.expert) for choice in choices]
+
+
+def _one_layer(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
     from ..aligning.choose_layer import SAMPLE, judge_by_text
     from ..alignment.steps_to_words import SETTINGS
     from ..analysis.layer_choice import sentence_of
 
-    if files.journal.choice:
-        return files.journal.choice
     settings = (args.setting,) if args.setting else SETTINGS
     verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
-    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}", file=sys.stderr)
+    note(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}")
     choices = [verdict.choice]
     if verdict.reverse_choice is not None:
-        print(
-            f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
-        )
+        note(f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}")
         choices.append(verdict.reverse_choice)
-    files.journal.choice = [
-        Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices
-    ]
-    return files.journal.choice
+    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
 
 
 def _progress(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:

@@ -8,6 +8,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
+from ..alignment.decide_links import DECISIONS
+from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError
 from ..text.subwords import TOKENIZERS
 
@@ -111,13 +113,32 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--method", default="norms", help="norms, weights, or another registered method (norms)")
     group.add_argument(
-        "--layer", metavar="N", help="decoder layer from 1, or 'auto' (default: the bottom third: 2 of 6, 1 of 3)"
+        "--readings",
+        metavar="LIST",
+        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); 'auto': one look "
+        "after the word and one before it, chosen by the text (default); 'default': the bottom third at awi times the "
+        "top layer at awo",
     )
-    group.add_argument("--head", type=int, metavar="N", help="read this head alone, from 1")
+    group.add_argument("--reverse-readings", metavar="LIST", help="the same for the other direction's model")
+    group.add_argument("--layer", metavar="N", help="one reading: decoder layer from 1, or 'auto'")
+    group.add_argument("--head", type=int, metavar="N", help="one reading: this head alone, from 1")
     group.add_argument(
         "--setting",
         choices=("awo", "awi"),
-        help="read a word where it is the decoder's output or its input (norms: awi)",
+        help="one reading: where the word is the decoder's output or its input (norms: awi)",
+    )
+    group.add_argument(
+        "--decide",
+        choices=DECISIONS,
+        help="links of one direction: the best source word of every target word, pairs that are each other's best, or "
+        "both grown together (one reading: argmax, several: grow-diag)",
+    )
+    group.add_argument(
+        "--floor",
+        type=float,
+        metavar="X",
+        help=f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
+        "for one decided by grow-diag)",
     )
     add_null_arguments(group)
     group.add_argument(
@@ -210,6 +231,8 @@ def bitext_aligner(
         max_tokens=args.max_tokens,
         level=level,
         combine=combine,
+        floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
+        vote=getattr(args, "vote_weight", None) or VOTE,
     )
 
 
@@ -262,6 +285,9 @@ def alignment_options(args: argparse.Namespace, layer: int | str | None) -> Alig
         layer=layer if isinstance(layer, int) else None,
         head=args.head,
         setting=args.setting or DEFAULT_SETTING,
+        readings=None if args.readings in ("auto", "default") else args.readings,
+        decision=args.decide,
+        floor=args.floor,
         null=args.null,
         tags=args.tags or TAGS,
         check=args.check,

@@ -35,8 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from dataclasses import replace
 
-    from ..analysis.comparison import Sampling
-    from ..report.report_folder import REPORT, ReportOptions, compare_pairs, write_report
+    from ..analysis.comparison import compare_pairs
+    from ..analysis.error_rates import Sampling
+    from ..analysis.examples import examples_of_method
+    from ..report.report_folder import REPORT, ReportOptions, write_report
 
     _check(args)
     check_new_directory(args.output, REPORT)
@@ -47,9 +49,9 @@ def run(args: argparse.Namespace) -> None:
     found = compare_pairs(pairs, Sampling(args.bootstrap, args.seed))
     signature = f"sentences:{len(pairs)}|null:best|merge:sum,mean|bootstrap:{args.bootstrap},seed:{args.seed}"
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
-    options = ReportOptions(args.title, method, baseline, args.each, args.all_sentences)
-    examples = write_report(args.output, pairs, found, options)
-    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples")
+    chosen = examples_of_method(pairs, method, baseline, each=args.each)
+    write_report(args.output, pairs, found, chosen, ReportOptions(args.title, args.all_sentences))
+    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples")
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -25,11 +25,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..alignment.pieces import LEVELS
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError, note
 from ..files import check_writable
-from ..report.pairs import ReadPair
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
 
 

@@ -7,16 +7,17 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
 from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError
 from ..files import read_parallel
 from ..report import sources
-from ..report.pairs import ReadPair, Side
 from ..text.subwords import TOKENIZERS
 from .model_arguments import add_task_arguments, load_user_dirs, task_options
 
@@ -130,8 +131,7 @@ def _pairs_of_checkpoint(
         print(f"normalign: sentence {number + 1} is left out: {why}", file=sys.stderr)
 
     for read in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
-        source, target = (Side(sentence.pieces, sentence.by_word) for sentence in (read.source, read.target))
-        yield ReadPair(read.id, source, target, read.readings, sources.gold_at(golds, read.id, source, target))
+        yield replace(read, gold=sources.gold_at(golds, read.id, read.source, read.target))
 
 
 def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:

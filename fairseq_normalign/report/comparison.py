@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, ErrorRate, LayerRow, System
+from ..analysis.comparison import Comparison
+from ..analysis.error_rates import ErrorRate, LayerRow, System
 from ..errors import MissingExtra, json_text
 from ..files import open_binary_output
 from .figures import figure_format

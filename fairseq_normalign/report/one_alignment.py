@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.pieces import Sentence
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading, Reading
-from .pairs import ReadPair, Side
 
 NAME = "alignment"
 
@@ -21,7 +22,7 @@ def pair_to_draw(
     """Return words, links and the soft alignment [T, S] behind them as the figures take them."""
     words = None if soft is None else soft[None]
     found = MethodReading(words=words, links=tuple(links))
-    return ReadPair(0, Side.of_words(source), Side.of_words(target), {NAME: found})
+    return ReadPair(0, Sentence.of_words(source), Sentence.of_words(target), {NAME: found})
 
 
 def as_text(pair: ReadPair) -> str:

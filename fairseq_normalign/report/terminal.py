@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..alignment.read_pair import ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
 from ..errors import one_line
-from .pairs import ReadPair, links_of, soft_of
 
 SHADES = " ·░▒▓█"
 ASCII_SHADES = " .:+*#"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..alignment.pieces import Segmentation, Span, segment
+from ..alignment.pieces import Segmentation, Sentence, Span, segment
 from ..files import words_of
 from .subwords import SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
-from .vocabulary import NUMBERS, Sentence
+from .vocabulary import NUMBERS
 
 CACHED_WORDS = 200_000
 """Words whose pieces are remembered; bounds the memory on a text of any length."""

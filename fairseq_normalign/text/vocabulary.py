@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ..alignment.pieces import Segmentation, segment
+from ..alignment.pieces import Sentence, segment
 from ..errors import NormalignError
 from .tags import TAGS
 
@@ -65,24 +64,6 @@ def check_words_known(scheme: str) -> None:
         raise NormalignError(
             "the dictionary holds the numbers of GPT-2's encoder.json: its words are not known; align pieces instead"
         )
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """One side of a pair as the model has it: the piece at every position, and which of them make up words."""
-
-    pieces: tuple[str, ...]
-    by_word: Segmentation
-    by_piece: Segmentation
-
-    def at(self, level: str) -> Segmentation:
-        """The segmentation at level 'word' or 'piece'."""
-        return self.by_word if level == "word" else self.by_piece
-
-    @property
-    def front(self) -> int:
-        """How many language tags stand in front."""
-        return next((n for n, position in enumerate(self.by_piece.specials) if position != n), 0) if self.pieces else 0
 
 
 class Vocabulary:

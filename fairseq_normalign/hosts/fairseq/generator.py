@@ -11,10 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...alignment.decide import best_sources
 from ...alignment.dump import DumpWriter
+from ...alignment.pieces import Sentence
 from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
-from ...text.vocabulary import Sentence, Vocabulary
+from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
 from .task import Frame
 
@@ -215,9 +217,8 @@ class AligningGenerator:
     def _sources(self, pair: AlignedPair) -> list[int]:
         """For each printed target word the position of its source word in the printed source, tags in front counted."""
         soft = pair.soft(self.printed_level)
-        if not soft.shape[1]:
-            return [0] * soft.shape[0]
-        return [pair.source.front + int(source) for source in np.argmax(soft, axis=1)]
+        front = pair.source.front if soft.shape[1] else 0
+        return [front + max(0, source) for source in best_sources(soft).tolist()]
 
     def _write(self, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
         assert self.dump is not None

@@ -39,6 +39,7 @@ def register() -> None:
     importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
     importlib.import_module(f"{PACKAGE}.models.normalign_aligner")
     importlib.import_module(f"{PACKAGE}.models.head_gates_criterion")
+    importlib.import_module(f"{PACKAGE}.models.guided_alignment_criterion")
     importlib.import_module(f"{PACKAGE}.tasks.translation_normalign")
 
 

@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...alignment.pieces import Segmentation, Span
+from ...alignment.pieces import Segmentation, Sentence, Span
 from ...files import words_of
 from ...text.encoding import CACHED_WORDS, LONGEST_WORD, EncodedLine
 from ...text.offsets import piece_spans, piece_texts, pieces_of_words
 from ...text.tags import TAGS
-from ...text.vocabulary import Sentence
 from ...text.words import WordFinder, space_words, words_at
 
 END_OF_WORD = "</w>"
@@ -142,6 +141,7 @@ class TokenizerLines:
     ) -> None:
         """``front`` and ``back`` are the indices of what stands before and after every line and is no word."""
         self.tokenizer = tokenizer
+        self.scheme = "words"  # pieces are told apart by characters, not by marks
         self._find = words
         self._lowercase = lowercase
         self._is_tag = re.compile(tags).fullmatch
