@@ -185,4 +185,4 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
 
 def _finder(text: TextOptions, language: str | None) -> WordFinder | None:
     """What finds the words of natural text; None where words are given, separated by spaces."""
-    return None if text.tokenizer is None else word_finder(text.tokenizer, language=(language or "en")[:2])
+    return None if text.tokenizer is None else word_finder("moses", language=(language or "en")[:2])
