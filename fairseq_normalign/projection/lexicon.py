@@ -115,7 +115,7 @@ class Lexicon:
 
 
 def log_likelihood_ratio(both: int, source: int, target: int, links: int) -> float:
-    """Return Dunning's G squared of two words linked ``both`` times; each occurs ``source`` and ``target`` times in ``links``.
+    """Return Dunning's G squared of two words linked ``both`` times, each found ``source`` and ``target`` times.
 
     >>> round(log_likelihood_ratio(10, 10, 10, 100), 1), round(log_likelihood_ratio(1, 10, 10, 100), 1)
     (65.0, 0.0)
