@@ -9,7 +9,8 @@
   heads        of each head: confidence, relative position, rare words; --gold: AER; --relevance: LRP
 
 --path is a fairseq checkpoint of a Transformer that translates or of a masked language model (roberta, masked_lm), or a
-folder of the library transformers: a model that translates, BERT or RoBERTa. The text streams: memory does not grow with it.
+folder of the library transformers: a model that translates, BERT or RoBERTa. The text streams: memory does not grow
+with it.
 """
 
 from __future__ import annotations
