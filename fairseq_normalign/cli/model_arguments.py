@@ -26,9 +26,10 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--path",
         required=True,
-        metavar="CKPT",
+        metavar="MODEL",
         nargs="+" if several else None,
-        help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
+        help="fairseq checkpoint, or a folder or hub name of transformers; a.pt:b.pt is an ensemble"
+        + (" (several: seeds of one set-up)" if several else ""),
     )
     group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
     add_task_arguments(group)
@@ -90,6 +91,11 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
         "--source", required=required, metavar="FILE", help="source sentences, one a line ('-': standard input)"
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
+    add_splitting_arguments(group)
+
+
+def add_splitting_arguments(group: argparse._ArgumentGroup) -> None:
+    """How lines become words and pieces; a model of transformers needs none of the files."""
     group.add_argument(
         "--bpe-codes",
         nargs="+",
