@@ -120,21 +120,18 @@ def _task(
 ) -> Any:
     from fairseq.dataclass.utils import omegaconf_no_object_check
     from fairseq.tasks.translation import TranslationConfig
-    from omegaconf import OmegaConf, open_dict
+    from omegaconf import OmegaConf
 
     from ...tasks.translation_normalign import TranslationNormalignConfig, TranslationNormalignTask
 
     saved = _arguments(state, path, "task")
-    fields = {"post_process": None, "eval_bleu": False, **options}
-    with omegaconf_no_object_check():
-        config = OmegaConf.create(TranslationNormalignConfig().__dict__)
-        with open_dict(config):
-            for name in TranslationConfig.__dataclass_fields__:
-                if saved is not None and saved.get(name) is not None:
-                    config[name] = saved.get(name)
-            config.update(fields)
+    fields = dict(vars(TranslationNormalignConfig()))
+    for name in TranslationConfig.__dataclass_fields__:
+        if saved is not None and saved.get(name) is not None:
+            fields[name] = saved.get(name)
+    fields.update({"post_process": None, "eval_bleu": False, **options})
     directory = Path(data) if data is not None else path.parent
-    source, target = source_lang or config.source_lang, target_lang or config.target_lang
+    source, target = source_lang or fields["source_lang"], target_lang or fields["target_lang"]
     if not source or not target:
         source, target = _language_pair(directory, path)
     for language in (source, target):
@@ -143,7 +140,9 @@ def _task(
         if not (directory / f"dict.{language}.txt").is_file():
             hint = "" if data is not None else "; give the directory that fairseq-preprocess wrote as --data"
             raise NormalignError(f"{directory / f'dict.{language}.txt'}: no such dictionary{hint}")
-    config.update({"source_lang": source, "target_lang": target, "data": str(directory)})
+    fields.update({"source_lang": source, "target_lang": target, "data": str(directory)})
+    with omegaconf_no_object_check():  # omegaconf 2.0 has no other way to hold objects
+        config = OmegaConf.create(fields)
     return TranslationNormalignTask.setup_task(config)
 
 
