@@ -1,22 +1,98 @@
-"""Word alignments from fairseq Transformers, by the lengths of the vectors they add.
+"""Word alignments from Transformers that translate, by the lengths of the vectors they add.
 
-Importing this package is cheap: neither torch nor fairseq is loaded by it. It registers itself with fairseq at once
-when fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq
-skips a user-dir whose package it finds already imported.
+Aligning and translating::
+
+    model = fairseq_normalign.load("de-en.pt", reverse="en-de.pt", bpe_codes="codes")
+    alignment = model.align("wir haben das haus gesehen .", "we have seen the house .")
+    alignment.links          # [(0, 0), (1, 1), ...]: (source, target), counted from 0
+    print(alignment.draw())  # the pair as a grid
+    for alignment in model.align_many(pairs): ...
+    model.translate("wir haben das haus gesehen .")
+
+Alignment files, gold and scores::
+
+    golds = fairseq_normalign.read_gold("gold.talp", base=1)
+    links = fairseq_normalign.read_links("hypothesis.pharaoh")
+    fairseq_normalign.score(golds, links).aer
+    fairseq_normalign.symmetrize(forward, backward, "grow-diag")
+    fairseq_normalign.write_links("out.pharaoh", links)
+
+``list_methods()`` names the ways to read soft alignments, ``Dump`` reads what was dumped, and every mistake of a user
+is a ``NormalignError``. What is not listed in ``__all__`` may change without notice.
+
+Importing this package is cheap: neither torch nor a host is loaded by it. It registers itself with fairseq at once when
+fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq skips
+a user-dir whose package it finds already imported.
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .requirements import explained_imports
 from .version import __version__
 
-__all__ = ["__version__", "load", "register"]
+if TYPE_CHECKING:
+    from .alignment.dump import Dump
+    from .alignment.gold import Gold, read_gold, read_links, write_links
+    from .alignment.score import Score, score
+    from .alignment.symmetrize import symmetrize
+    from .errors import NormalignError
+    from .interface import Alignment, AlignmentModel, list_methods, load
+
+__all__ = [
+    "Alignment",
+    "AlignmentModel",
+    "Dump",
+    "Gold",
+    "NormalignError",
+    "Score",
+    "__version__",
+    "add_alignments",
+    "list_methods",
+    "load",
+    "read_gold",
+    "read_links",
+    "register",
+    "score",
+    "symmetrize",
+    "write_links",
+]
 
 HOST = "fairseq"
+
+_PLACES = {
+    "Alignment": "interface",
+    "AlignmentModel": "interface",
+    "Dump": "alignment.dump",
+    "Gold": "alignment.gold",
+    "NormalignError": "errors",
+    "Score": "alignment.score",
+    "list_methods": "interface",
+    "load": "interface",
+    "read_gold": "alignment.gold",
+    "read_links": "alignment.gold",
+    "score": "alignment.score",
+    "symmetrize": "alignment.symmetrize",
+    "write_links": "alignment.gold",
+}
+"""Public name -> the module that holds it; loaded when the name is first used (PEP 562)."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    with explained_imports():
+        value = getattr(importlib.import_module(f"{__name__}.{_PLACES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def register() -> None:
@@ -25,10 +101,11 @@ def register() -> None:
         importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
 
 
-def load(checkpoint: str, **options: Any) -> Any:
-    """Load a Transformer checkpoint for aligning and translating (:mod:`fairseq_normalign.aligning.interface`)."""
-    with explained_imports():
-        return importlib.import_module(f"{__name__}.aligning.interface").load(checkpoint, **options)
+def add_alignments(task: str) -> type:
+    """Register fairseq's task ``task``, or one of your own, with alignments, as ``{task}_normalign``."""
+    register()
+    found: type = importlib.import_module(f"{__name__}.tasks.with_alignments").add_alignments(task)
+    return found
 
 
 class _RegisterAfterHost:
@@ -54,6 +131,4 @@ class _RegisterAfterHost:
 if HOST in sys.modules:
     register()
 else:
-    import importlib.util
-
     sys.meta_path.insert(0, _RegisterAfterHost())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+import sys
 from pathlib import Path
 
 
@@ -17,6 +20,21 @@ def one_line(message: object) -> str:
         letter if letter.isprintable() else letter.encode("unicode_escape").decode("ascii") for letter in str(message)
     )
     return "".join(shown)
+
+
+def note(message: object) -> None:
+    """Say something on standard error, in one line."""
+    print(one_line(message), file=sys.stderr)
+
+
+def json_text(value: object, indent: int | None = None) -> str:
+    """JSON in which every letter can be shown: those that could steer a terminal are escaped, as JSON allows.
+
+    >>> json_text(["ä", chr(0x202e)])
+    '["ä", "\\\\u202e"]'
+    """
+    text = json.dumps(value, indent=indent, ensure_ascii=False)
+    return re.sub("[^ -~\n]", lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
 
 
 def reason_of(error: OSError) -> str:

@@ -152,7 +152,7 @@ def output_place(path: str | Path) -> Path:
     A place that could not be written is a clear error now, before any work is done.
     """
     if not str(path):
-        raise NormalignError("an output file needs a name; '' is none")
+        raise NormalignError(NAMELESS)
     if _descriptor(path) is not None:
         return Path(path)
     place = Path(os.path.realpath(path))
@@ -173,17 +173,24 @@ def check_writable(path: str | Path) -> None:
     output_place(path)
 
 
+NAMELESS = "an output needs a name; '' is none"
+PARTS = ("", ".part", ".part.json", ".part.json.new")
+"""Endings of the files that a resumable job writes for one output."""
+
+
 def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) -> None:
     """Refuse two outputs at one place, and an output (or the ``.part`` beside it) that would replace an input."""
     taken: dict[Path, str | Path] = {}
     for path in outputs:
-        if not str(path) or is_stream(path):
+        if not str(path):
+            raise NormalignError(NAMELESS)
+        if is_stream(path):
             continue
         place = Path(os.path.realpath(path))
         if place in taken:
             raise NormalignError(f"two outputs to the same file: {taken[place]}, {path}")
         taken[place] = path
-    beside = {Path(f"{place}{ending}"): path for place, path in taken.items() for ending in ("", ".part", ".part.json")}
+    beside = {Path(f"{place}{ending}"): path for place, path in taken.items() for ending in PARTS}
     for path in inputs:
         place = Path(os.path.realpath(path))
         written = beside.get(place) or next((beside[one] for one in beside if _same_file(one, place)), None)
@@ -248,12 +255,19 @@ def _replacing(place: Path, mode: str) -> Iterator[Any]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(unfinished, stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o666 & ~_umask())
-        os.replace(unfinished, place)
+        os.chmod(unfinished, 0o666 & ~_umask())
+        put_in_place(unfinished, place)
     except BaseException:
         with contextlib.suppress(OSError):
             os.remove(unfinished)
         raise
+
+
+def put_in_place(finished: str | Path, place: Path) -> None:
+    """Rename a finished file to its place; it takes over the permissions of a file that was there."""
+    if place.exists():
+        os.chmod(finished, stat.S_IMODE(place.stat().st_mode))
+    os.replace(finished, place)
 
 
 def check_new_directory(path: str | Path, what: str) -> None:

@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 MAY_IMPORT = {
     "alignment": set(),
     "text": {"alignment"},
+    "projection": {"alignment", "text"},
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
@@ -20,10 +21,15 @@ MAY_IMPORT = {
     "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
     "models": {"alignment", "attribution", "analysis", "hosts"},
     "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
-    "cli": {"alignment", "attribution", "analysis", "report", "text", "hosts", "aligning", "models", "tasks"},
+    "cli": {
+        *("alignment", "attribution", "analysis", "report", "text", "projection"),
+        *("hosts", "aligning", "models", "tasks"),
+    },
 }
 FORBIDDEN = {
     "alignment": {"torch", "fairseq", "matplotlib"},
+    "text": {"torch", "fairseq", "transformers", "matplotlib"},
+    "projection": {"torch", "fairseq", "transformers", "matplotlib"},
     "attribution": {"fairseq", "matplotlib"},
     "analysis": {"fairseq", "matplotlib"},
     "report": {"torch", "fairseq"},

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.decide import Link, argmax_links
+from ..alignment.decide import Link
+from ..alignment.decide_links import decide_links
+from ..alignment.experts import Expert
 from ..alignment.merge_batch import BatchOfWords, to_words_of_batch
+from ..alignment.pieces import Sentence
 from ..alignment.readings import EACH, Place, Reading
 from ..alignment.steps_to_words import to_words
 from ..hosts.protocol import Batch, HostModel
-from ..text.vocabulary import Sentence
 from .options import AlignmentOptions
 from .reader import Reader
 
@@ -25,35 +27,44 @@ class AlignedPair:
     target: Sentence
     steps: Mapping[Place, np.ndarray]
     """[T + 1 decoder steps, S source positions] for each place that was read, [H, T + 1, S] for every head."""
-    reading: Reading
-    """The one that decides."""
-    null: str
+    expert: Expert
+    """The readings that decide."""
+    options: AlignmentOptions
 
-    def soft(self, level: str = "word", layer: int | None = None) -> np.ndarray:
-        """Return [target, source] at the level 'word' or 'piece', of the reading that decides or of another layer."""
-        return self._at(level, layer)[0]
+    def soft(self, level: str = "word") -> np.ndarray:
+        """Return what decides, [target, source], at the level 'word' or 'piece'."""
+        return self._combined(level)[0]
 
-    def links(self, level: str = "word", layer: int | None = None) -> list[Link]:
-        """Return the links of the reading that decides, or of another layer that was read."""
-        soft, nothing = self._at(level, layer)
-        return argmax_links(soft, null=nothing, policy=self.null)
+    def read(self, reading: Reading, level: str = "word") -> np.ndarray:
+        """Return one reading by itself, [target, source]; its place must have been read."""
+        return self._at(reading, level)[0]
+
+    def links(self, level: str = "word") -> list[Link]:
+        """Return the links that the expert decides on."""
+        soft, null = self._combined(level)
+        decision, floor = self.options.decision_for(self.expert)
+        return decide_links(soft, decision, null=null, policy=self.options.null, floor=floor)
 
     @property
     def layers(self) -> np.ndarray:
-        """What the method read of every layer: [layers, T + 1, S]."""
-        return np.stack([self.steps[place] for place in self._places(self.reading.head)])
+        """What the first reading's method read of every layer: [layers, T + 1, S]."""
+        first = self.expert.readings[0]
+        head = first.head if len(self.expert.readings) == 1 else None
+        return np.stack([self.steps[place] for place in self._places(first.method, head)])
 
     @property
     def heads(self) -> np.ndarray:
-        """What the method read of every head of every layer: [layers, H, T + 1, S]."""
-        return np.stack([self.steps[place] for place in self._places(EACH)])
+        """What the first reading's method read of every head of every layer: [layers, H, T + 1, S]."""
+        return np.stack([self.steps[place] for place in self._places(self.expert.readings[0].method, EACH)])
 
-    def _places(self, head: int | None) -> list[Place]:
-        return sorted(place for place in self.steps if place.head == head)
+    def _places(self, method: str, head: int | None) -> list[Place]:
+        return sorted(place for place in self.steps if place.method == method and place.head == head)
 
-    def _at(self, level: str, layer: int | None) -> tuple[np.ndarray, np.ndarray]:
-        place = self.reading.place if layer is None else replace(self.reading, layer=layer).place
-        return to_words(self.steps[place], self.target.at(level), self.source.at(level), self.reading.setting)
+    def _combined(self, level: str) -> tuple[np.ndarray, np.ndarray]:
+        return self.expert.combine([self._at(reading, level) for reading in self.expert.readings])
+
+    def _at(self, reading: Reading, level: str) -> tuple[np.ndarray, np.ndarray]:
+        return to_words(self.steps[reading.place], self.target.at(level), self.source.at(level), reading.setting)
 
 
 class Aligner:
@@ -62,33 +73,36 @@ class Aligner:
     def __init__(self, models: Sequence[HostModel], options: AlignmentOptions) -> None:
         self.options = options
         self.reader = Reader(models, check=options.check)
-        self.reading = options.reading(self.reader.layers)
+        self.expert = options.expert(self.reader.layers)
 
-    def read_at(self, layer: int, setting: str) -> None:
-        """From now on read this 0-based layer in this setting."""
-        self.options = replace(self.options, layer=layer + 1, setting=setting)
-        self.reading = self.options.reading(self.reader.layers)
+    def read_with(self, expert: Expert) -> None:
+        """From now on decide by these readings."""
+        self.expert = expert
 
     def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> Iterator[AlignedPair]:
         """Align the targets of a batch, in their order; with ``every_layer`` the decoder runs to its top."""
-        places = [self.reading.place]
+        places = list(self.expert.places)
+        first = self.expert.readings[0]
         if every_layer:
-            every = self.reader.places(self.reading.method)
-            places += [replace(place, head=self.reading.head) for place in every]
+            head = first.head if len(self.expert.readings) == 1 else None
+            places += [Place(place.method, place.layer, head) for place in self.reader.places(first.method)]
         if heads:
-            places += self.reader.places(self.reading.method, heads=True, whole=False)
+            places += self.reader.places(first.method, heads=True, whole=False)
         for (source, target), steps in zip(batch.sentences, self.reader.read(batch, places), strict=True):
-            yield AlignedPair(source, target, steps, self.reading, self.options.null)
+            yield AlignedPair(source, target, steps, self.expert, self.options)
 
     def words(self, batch: Batch, level: str = "word") -> BatchOfWords:
         """Return the soft alignments of a whole batch at the level 'word' or 'piece'."""
         return self.words_of(list(self.align(batch)), level)
 
     def words_of(self, pairs: Sequence[AlignedPair], level: str = "word") -> BatchOfWords:
-        """Return the soft alignments of the readings that decide, of many pairs at once."""
-        return to_words_of_batch(
-            [pair.steps[pair.reading.place] for pair in pairs],
-            [pair.target.at(level) for pair in pairs],
-            [pair.source.at(level) for pair in pairs],
-            self.reading.setting,
+        """Return what decides for many pairs at once."""
+        targets, sources = (
+            [side.at(level) for side in sides] for sides in zip(*((p.target, p.source) for p in pairs), strict=True)
         )
+        found = [
+            to_words_of_batch([pair.steps[reading.place] for pair in pairs], targets, sources, reading.setting)
+            for reading in self.expert.readings
+        ]
+        soft, null = self.expert.combine([(one.soft, one.null) for one in found])
+        return BatchOfWords(soft, null, found[0].sizes)

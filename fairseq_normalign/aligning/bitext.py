@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import NormalignError
-from ..files import STDIO, line_without_partner, open_input, read_parallel
+from ..files import STDIO, line_without_partner, open_input, read_lines, read_parallel
 
 WINDOW = 1024
 """Pairs that are read, sorted by length, aligned and written together."""
@@ -32,13 +32,23 @@ class Window:
     pairs: list[Pair]
     digest: str
     """Of everything from the start of the bitext to the end of this window."""
+    beside: list[tuple[str, ...]] = field(default_factory=list)
+    """The lines of the files beside the bitext, one tuple per pair; empty without such files."""
 
 
 class Bitext:
     """A source and a target file, line by line; ``-`` is standard input."""
 
-    def __init__(self, source: str | Path, target: str | Path, *, window: int | None = None) -> None:
-        """``window``: pairs in a window, if not as many as is usual."""
+    def __init__(
+        self,
+        source: str | Path,
+        target: str | Path,
+        *,
+        window: int | None = None,
+        beside: Sequence[str | Path] = (),
+    ) -> None:
+        """``window``: pairs in a window, if not as many as is usual; ``beside``: files with a line for each pair."""
+        self.beside = list(beside)
         self.window = window or WINDOW
         self.source = source
         self.target = target
@@ -82,13 +92,28 @@ class Bitext:
         """The pairs in windows."""
         digest = hashlib.sha256()
         pairs = self.pairs()
+        others = [read_lines(path) for path in self.beside]
         for number in itertools.count():
             window = list(itertools.islice(pairs, self.window))
             if not window:
+                self._check_ended(others, number * self.window)
                 return
             for source, target in window:
                 digest.update(f"{source}\n{target}\n".encode())
-            yield Window(number, number * self.window, window, digest.hexdigest())
+            beside = [list(itertools.islice(other, len(window))) for other in others]
+            self._check_beside(beside, number * self.window, len(window))
+            rows = list(zip(*beside, strict=True)) if beside else []
+            yield Window(number, number * self.window, window, digest.hexdigest(), rows)
+
+    def _check_beside(self, beside: Sequence[Sequence[str]], first: int, count: int) -> None:
+        for path, lines in zip(self.beside, beside, strict=True):
+            if len(lines) < count:
+                raise line_without_partner(self.source, path, first + len(lines))
+
+    def _check_ended(self, others: Sequence[Iterator[str]], count: int) -> None:
+        for path, other in zip(self.beside, others, strict=True):
+            if next(other, None) is not None:
+                raise line_without_partner(path, self.source, count)
 
 
 def _count_lines(path: str | Path) -> int:

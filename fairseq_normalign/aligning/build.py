@@ -5,21 +5,34 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
+from typing import BinaryIO
 
+from ..alignment.experts import AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError, reason_of
-from ..hosts import load_host
+from ..files import check_regular
+from ..hosts import host_of, load_host
 from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
+from ..text.vocabulary import check_words_known
 from .aligner import Aligner
 from .directions import BitextAligner, Direction
 from .options import AlignmentOptions
 
 
 def make_direction(
-    model: ModelOptions, text: TextOptions, options: AlignmentOptions, *, max_tokens: int = 4000, level: str = "word"
+    model: ModelOptions,
+    text: TextOptions,
+    options: AlignmentOptions,
+    *,
+    max_tokens: int = 4000,
+    level: str = "word",
+    forward: Direction | None = None,
 ) -> Direction:
-    """Load a model and make it align lines of text."""
-    host = load_host(model, text, tags=options.tags)
+    """Load a model and make it align lines of text; ``forward``: the same model, loaded for the other direction."""
+    host = load_host(model, text, tags=options.tags, forward=forward.host if forward is not None else None)
+    if level == "word":
+        for side in (host.source, host.target):
+            check_words_known(side.scheme)
     return Direction(Aligner(host.models, options), host, max_tokens=max_tokens, level=level)
 
 
@@ -32,23 +45,40 @@ def make_bitext_aligner(
     max_tokens: int = 4000,
     level: str = "word",
     combine: str = "grow-diag",
+    floor: float = AGREEMENT_FLOOR,
+    vote: float = VOTE,
 ) -> BitextAligner:
     """Load the model of one direction and, if there is one, that of the other; ``text`` is of the first."""
     forward = make_direction(model, text, options, max_tokens=max_tokens, level=level)
     backward = None
     if reverse is not None:
-        backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level)
-    return BitextAligner(forward, backward, combine)
+        same = forward if reverse.path == model.path else None
+        backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level, forward=same)
+    return BitextAligner(forward, backward, combine, floor=floor, vote=vote)
 
 
 def fingerprint(path: str | Path) -> str:
-    """Return a short name of a file's content that does not take long: its size and the digest of its two ends."""
+    """Return a short name of a file's content (its size and the start of its SHA-256), or of all files of a folder."""
+    if os.path.isdir(path):
+        return ",".join(f"{file.name}:{fingerprint(file)}" for file in sorted(Path(path).iterdir()) if file.is_file())
+    if not os.path.exists(path) and host_of(str(path)) == "transformers":
+        return str(path)  # the name of a model on the hub
     try:
+        check_regular(path)
         with open(path, "rb") as handle:
-            size = os.fstat(handle.fileno()).st_size
-            digest = hashlib.sha256(handle.read(1 << 20))
-            handle.seek(max(0, size - (1 << 20)))
-            digest.update(handle.read())
+            return f"{os.fstat(handle.fileno()).st_size}:{_sha256(handle)[:16]}"
     except OSError as error:
         raise NormalignError(f"{path}: {reason_of(error)}") from None
-    return f"{size}:{digest.hexdigest()[:16]}"
+
+
+def _sha256(handle: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while block := handle.read(1 << 20):
+        digest.update(block)
+    return digest.hexdigest()
+
+
+def dictionaries(path: str, data: str | None) -> list[str]:
+    """The dictionary files that the checkpoint(s) at ``path`` may be read with, in their order."""
+    folder = Path(data) if data is not None else Path(path.split(":")[0]).parent
+    return sorted(map(str, folder.glob("dict.*.txt")))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from ..alignment.decide import best_sources
 from ..alignment.readings import EACH, Place
 from ..alignment.steps_to_words import SETTINGS, normalized, to_words
-from ..analysis.decisions import PairDecisions, best_sources
+from ..analysis.decisions import PairDecisions
 from ..hosts.protocol import Batch, EncodedPair
 from .directions import EncodedAligner
 from .reader import Found, Reader

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.decide_links import decide_links
+from ..alignment.experts import AGREEMENT_FLOOR, VOTE, own_agreement, vote
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
@@ -41,9 +43,14 @@ class Keep:
     soft: bool = False
     layers: bool = False
     """Every layer of every pair: costs the whole decoder, and memory."""
+    read: bool = False
+    """What was read of every pair."""
 
 
 NOTHING = Keep()
+
+Votes = Sequence[Sequence[Link]]
+"""The links of another aligner for one pair, (source, target): of one direction, or forward and backward."""
 
 
 class Batches(Protocol):
@@ -91,24 +98,39 @@ class EncodedAligner:
         *,
         keep: Keep = NOTHING,
         first: int = 0,
+        decision: str | None = None,
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
         """Align encoded pairs, in their order, the first of them number ``first`` of the bitext.
 
-        ``done`` is told how many after each batch.
+        ``decision``: how links are decided, if not as the options say. ``done`` is told how many after each batch.
         """
         results = [PairAlignment(skipped=pair if isinstance(pair, str) else None) for pair in encoded]
         for places, batch in self.batches(encoded, first=first):
-            read = list(self.aligner.align(batch, every_layer=True)) if keep.layers else []
+            read = list(self.aligner.align(batch, every_layer=keep.layers)) if keep.layers or keep.read else []
             words = self.aligner.words_of(read, self.level) if read else self.aligner.words(batch, self.level)
-            for place, result in zip(places, self._decide(words, keep.soft), strict=True):
+            for place, result in zip(places, self._decide(words, keep.soft, decision), strict=True):
                 results[place] = result
             for place, pair in zip(places, read, strict=False):
                 results[place].read = pair
             done(len(places))
         return results
 
-    def _decide(self, words: BatchOfWords, soft: bool) -> Iterator[PairAlignment]:
+    def _decide(self, words: BatchOfWords, soft: bool, decision: str | None) -> Iterator[PairAlignment]:
+        options = self.aligner.options
+        usual, floor = options.decision_for(self.aligner.expert)
+        if (decision or usual) == "argmax":
+            yield from self._argmax(words, soft)
+            return
+        for number in range(len(words.sizes)):
+            one = words.of(number)
+            null = words.null[number, : len(one)]
+            links = decide_links(one, decision or usual, null=null, policy=options.null, floor=floor)
+            shares = own_agreement(one)
+            confidence = [float(shares[target, source]) for source, target in links]
+            yield PairAlignment(links, confidence, normalized(one) if soft else None)
+
+    def _argmax(self, words: BatchOfWords, soft: bool) -> Iterator[PairAlignment]:
         best = words.best(self.aligner.options.null)
         share = words.confidence(best)
         for number, (sources, shares) in enumerate(zip(best.tolist(), share.tolist(), strict=True)):
@@ -140,13 +162,27 @@ def _max_positions(aligner: Aligner) -> tuple[int, int]:
 
 
 class BitextAligner:
-    """Aligns windows in one direction, or in both with the links combined."""
+    """Aligns windows in one direction, or in both with what they say combined."""
 
-    def __init__(self, forward: Direction, backward: Direction | None = None, combine: str = "grow-diag") -> None:
-        """``backward``: the model of the other direction; ``combine``: a way of :mod:`..alignment.symmetrize`."""
+    def __init__(
+        self,
+        forward: Direction,
+        backward: Direction | None = None,
+        combine: str = "grow-diag",
+        *,
+        floor: float = AGREEMENT_FLOOR,
+        vote: float = VOTE,
+    ) -> None:
+        """``backward``: the model of the other direction; ``combine``: a name of :mod:`..alignment.symmetrize`.
+
+        ``floor``: the agreement that a link must exceed where soft alignments are multiplied; ``vote``: how many times
+        the share of a word counts that another aligner linked.
+        """
         self.forward = forward
         self.backward = backward
         self.combine = combine
+        self.floor = floor
+        self.vote = vote
 
     def align(
         self,
@@ -154,46 +190,89 @@ class BitextAligner:
         *,
         keep: Keep = NOTHING,
         first: int = 0,
+        votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        """Align the pairs of a window, in their order, the first of them number ``first`` of the bitext."""
-        ahead, back = self.encode(pairs)
-        if self.backward is None or back is None:
-            return self.forward.align(ahead, keep=keep, first=first, done=done)
+        """Align the pairs of a window, in their order, the first of them number ``first`` of the bitext.
+
+        ``votes``: for each pair the links of another aligner, of one direction or of both.
+        """
+        return self._align(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+
+    def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
+        """Align pairs as the forward model reads them; the backward model reads their words."""
+        checked = [self.forward.checked(pair) for pair in pairs]
+        if self.backward is None:
+            return self._align(checked, None, keep=keep)
+        lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
+        backward = self.backward.encode([(target, source) for target, source in lines])
+        return self._align(*_both_or_none(checked, backward), keep=keep)
+
+    def _align(
+        self,
+        forward_pairs: list[EncodedPair | str],
+        backward_pairs: list[EncodedPair | str] | None,
+        *,
+        keep: Keep,
+        first: int = 0,
+        votes: Sequence[Votes] = (),
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[PairAlignment]:
+        if self.backward is None or backward_pairs is None:
+            return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
         is_soft = self.combine in SOFT_SYMMETRIZATIONS
-        needed = Keep(soft=is_soft)
-        found = self.forward.align(ahead, keep=needed, first=first, done=done)
-        turned = self.backward.align(back, keep=needed, first=first)
-        combined = self._agreed if is_soft else self._combined
-        return [combined(one, other) for one, other in zip(found, turned, strict=True)]
+        how: Any = {"first": first, "decision": "argmax"}
+        mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
+        found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
+        reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+        results = [
+            self._agreed(one, other, votes[number] if votes else None) if is_soft else self._combined(one, other)
+            for number, (one, other) in enumerate(zip(found, reverse, strict=True))
+        ]
+        for result, one in zip(results, found, strict=True):
+            result.read = one.read
+            if not keep.soft:
+                result.soft = None
+        return results
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
-        """The pairs as each direction reads them; what one of them cannot align, neither does."""
-        ahead = self.forward.encode(pairs)
+        """Return the pairs as each direction reads them; what one of them cannot align, neither does."""
+        forward = self.forward.encode(pairs)
         if self.backward is None:
-            return ahead, None
-        back = self.backward.encode([(target, source) for source, target in pairs])
-        for place, (one, other) in enumerate(zip(ahead, back, strict=True)):
-            if isinstance(one, str) or isinstance(other, str):
-                ahead[place] = back[place] = one if isinstance(one, str) else str(other)
-        return ahead, back
+            return forward, None
+        backward = self.backward.encode([(target, source) for source, target in pairs])
+        return _both_or_none(forward, backward)
 
-    def _agreed(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
+    def _agreed(self, forward: PairAlignment, backward: PairAlignment, votes: Votes | None) -> PairAlignment:
         """The confidence of a link is the geometric mean of its shares in the two directions."""
         if forward.soft is None or backward.soft is None:
             return PairAlignment(skipped=forward.skipped)
-        agreed = agreement(_of_linked(forward), _of_linked(backward))
-        links = symmetrize_soft(agreed, self.combine)
-        return PairAlignment(links=links, confidence=[float(agreed[target, source]) for source, target in links])
+        sides = [_of_linked(forward), _of_linked(backward)]
+        if votes is not None:
+            sides[0] = vote(sides[0], votes[0], self.vote)
+            sides[1] = vote(sides[1], [(target, source) for source, target in votes[-1]], self.vote)
+        agreed = agreement(*sides)
+        links = symmetrize_soft(agreed, self.combine, floor=self.floor)
+        return PairAlignment(links, [float(agreed[target, source]) for source, target in links], agreed)
 
     def _combined(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
         """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""
-        turned = [(source, target) for target, source in backward.links]
-        links = symmetrize(forward.links, turned, self.combine)
-        ahead = dict(zip(forward.links, forward.confidence, strict=True))
-        back = dict(zip(turned, backward.confidence, strict=True))
-        confidence = [(ahead.get(link, 0.0) + back.get(link, 0.0)) / 2 for link in links]
+        reverse = [(source, target) for target, source in backward.links]
+        links = symmetrize(forward.links, reverse, self.combine)
+        first = dict(zip(forward.links, forward.confidence, strict=True))
+        second = dict(zip(reverse, backward.confidence, strict=True))
+        confidence = [(first.get(link, 0.0) + second.get(link, 0.0)) / 2 for link in links]
         return PairAlignment(links=links, confidence=confidence, skipped=forward.skipped)
+
+
+def _both_or_none(
+    forward: list[EncodedPair | str], backward: list[EncodedPair | str]
+) -> tuple[list[EncodedPair | str], list[EncodedPair | str]]:
+    """What one direction cannot align, neither does."""
+    for place, (one, other) in enumerate(zip(forward, backward, strict=True)):
+        if isinstance(one, str) or isinstance(other, str):
+            forward[place] = backward[place] = one if isinstance(one, str) else str(other)
+    return forward, backward
 
 
 def _of_linked(pair: PairAlignment) -> np.ndarray:

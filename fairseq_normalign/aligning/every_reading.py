@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import EACH, MethodReading
 from ..alignment.steps_to_words import SETTINGS
-from ..text.vocabulary import Sentence
 from .decisions import by_layer
 from .directions import Direction
 from .reader import Found, Reader
 
 WINDOW = 256
 """Pairs that are read together; bounds the memory."""
-
-
-@dataclass(frozen=True)
-class ReadPair:
-    """A pair as the model has it, and what each method says of it."""
-
-    id: int
-    source: Sentence
-    target: Sentence
-    readings: dict[str, MethodReading]
 
 
 def read_pairs(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from ..alignment.decide import Link
 from ..alignment.dump import DumpWriter
 from ..alignment.formats import pharaoh
 from ..errors import NormalignError
-from ..resumable import PlainFiles, ResumableFiles
+from ..files import words_of
+from ..resumable import ANEW, PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
 from .directions import BitextAligner, Keep, PairAlignment
 from .processes import Processes
@@ -92,14 +95,19 @@ def align_bitext(
 
 def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Window]:
     """The windows from ``first`` on; those before must be what they were."""
+    found = 0
     for window in bitext.windows():
+        found += 1
         if window.number >= first:
             yield window
         elif window.number == first - 1 and files is not None and window.digest != files.journal.digest:
-            raise NormalignError(
-                f"{bitext.source}, {bitext.target}: the first {window.first + len(window.pairs)} lines are not those "
-                "of the interrupted run; start over without --resume"
-            )
+            raise _other_text(bitext, f"the first {window.first + len(window.pairs)} lines are not those")
+    if found < first:
+        raise _other_text(bitext, "there are fewer lines than those")
+
+
+def _other_text(bitext: Bitext, how: str) -> NormalignError:
+    return NormalignError(f"{bitext.source}, {bitext.target}: {how} of the interrupted run; {ANEW}")
 
 
 def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
@@ -112,11 +120,23 @@ def _align(window: Window | None, aligner: BitextAligner, outputs: Outputs, done
     if window is None:
         return _Part()
     try:
-        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, done=done)
+        votes = [[_links(line) for line in lines] for lines in window.beside]
+        results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, votes=votes, done=done)
     except NormalignError as error:
         return _Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
     skipped = Counter(result.skipped for result in results if result.skipped)
     return _Part(outputs.texts(results), skipped, results if outputs.layers else [])
+
+
+def _links(line: str) -> list[Link]:
+    """The links of a line in Pharaoh format, 0-based."""
+    found = []
+    for word in words_of(line):
+        match = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", word)
+        if match is None:
+            raise NormalignError(f"'{word[:60]}' among the links to vote is not i-j, two positions counted from 0")
+        found.append((int(match[1]), int(match[2])))
+    return found
 
 
 def _add_to_dump(dump: DumpWriter, window: Window, results: Sequence[PairAlignment]) -> None:

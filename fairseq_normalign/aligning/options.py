@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..alignment.decide import NULL_POLICIES
+from ..alignment.decide_links import DECISIONS
+from ..alignment.experts import OWN_AGREEMENT_FLOOR, Expert, bottom_third, default_expert, parse_expert
 from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
 from ..attribution import get_method, method_class
+from ..attribution.registry import ReadsLayer
 from ..errors import NormalignError
 from ..text.tags import TAGS
 
@@ -28,13 +31,29 @@ class AlignmentOptions:
     """1-based; None: all heads together."""
     setting: str = DEFAULT_SETTING
     """awi or awo; the default becomes the method's own."""
+    readings: str | None = None
+    """Readings to multiply, as :func:`~fairseq_normalign.alignment.experts.parse_expert` reads them. None: the one that
+    ``layer``, ``head`` and ``setting`` name or, where none of them is given, two looks (see :meth:`expert`)."""
+    decision: str | None = None
+    """How links are decided, one of :data:`~fairseq_normalign.alignment.decide_links.DECISIONS`; None: argmax for one
+    reading, grow-diag for several."""
+    floor: float | None = None
+    """The agreement that a link must exceed; None: what suits one direction, or two."""
     null: str = "best"
     tags: str = TAGS
     check: bool = False
     """Verify on every batch that what is read adds up to what the model computed; costs a second pass."""
 
     def __post_init__(self) -> None:
+        one = self.layer is not None or self.head is not None or self.setting != DEFAULT_SETTING
+        if one and self.readings is not None:
+            raise NormalignError("give readings, or a layer, a head and a setting, not both")
+        object.__setattr__(self, "_names_one_reading", one)
         self._settle_method()
+        if self.decision is not None:
+            _choose("decision", self.decision, DECISIONS)
+        if self.floor is not None and not 0 <= self.floor <= 1:
+            raise NormalignError(f"the agreement that a link must exceed is a number from 0 to 1, not {self.floor}")
         _choose("null policy", self.null, NULL_POLICIES)
         try:
             re.compile(self.tags)
@@ -65,19 +84,51 @@ class AlignmentOptions:
         if not method.layerwise:
             return 0
         if self.layer is None:
-            return count - 1 if method.default_layer == "top" else bottom_third(count) - 1
+            return count - 1 if method.default_layer == "top" else bottom_third(count)
         if not 1 <= self.layer <= count:
             raise NormalignError(f"there is no decoder layer {self.layer}; the model has {count}, counted from 1")
         return self.layer - 1
 
+    @property
+    def names_one_reading(self) -> bool:
+        """Whether a layer, a head or a setting was given."""
+        return bool(getattr(self, "_names_one_reading"))  # noqa: B009
+
+    @property
+    def can_look_twice(self) -> bool:
+        """Whether the method reads single layers at both decoder steps."""
+        method = method_class(self.method)
+        return issubclass(method, ReadsLayer) and set(SETTINGS) <= set(method.settings)
+
+    def expert(self, count: int) -> Expert:
+        """Return the readings that decide, of a decoder with ``count`` layers.
+
+        Without a choice these are two looks: the bottom third at AWI times the top layer at AWO.
+        """
+        if self.readings is not None:
+            return self._checked(parse_expert(self.readings, method=self.method), count)
+        if self.names_one_reading or not self.can_look_twice:
+            return Expert((self.reading(count),), (1.0,))
+        return default_expert(count, method=self.method)
+
+    def _checked(self, expert: Expert, count: int) -> Expert:
+        for reading in expert.readings:
+            head = None if reading.head is None else reading.head + 1
+            replace(self, readings=None, method=reading.method, layer=None, head=head, setting=reading.setting)
+            if reading.layer >= count:
+                raise NormalignError(
+                    f"there is no decoder layer {reading.layer + 1}; the model has {count}, counted from 1"
+                )
+        return expert
+
+    def decision_for(self, expert: Expert) -> tuple[str, float]:
+        """Return how the links of one direction are decided, and the agreement that they must exceed."""
+        decision = self.decision or ("argmax" if len(expert.readings) == 1 else "grow-diag")
+        return decision, OWN_AGREEMENT_FLOOR if self.floor is None else self.floor
+
     def reading(self, count: int) -> Reading:
-        """Return what is read of a decoder with ``count`` layers."""
+        """Return the one reading that layer, head and setting name, of a decoder with ``count`` layers."""
         return Reading(self.method, self.layer_of(count), None if self.head is None else self.head - 1, self.setting)
-
-
-def bottom_third(layers: int) -> int:
-    """The 1-based layer a third of the way up: where norms align best in the papers and in our measurements."""
-    return max(1, round(layers / 3))
 
 
 def layer_argument(text: str | int | None) -> int | str | None:

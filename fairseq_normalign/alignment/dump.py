@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import NormalignError, reason_of
-from ..files import NewDirectory
+from ..files import NewDirectory, check_regular
 from .pieces import Segmentation
 
 VERSION = 1
@@ -59,6 +59,7 @@ class DumpWriter:
         self._shard = 0
         self._count = 0
         self._last: tuple[int, int] | None = None  # id and rank of the hypothesis before
+        self._seen = Seen()
         self._sentences = 0
         self._index = open(self._unfinished / "index.jsonl", "w", encoding="utf-8", newline="\n")
 
@@ -85,6 +86,8 @@ class DumpWriter:
     ) -> None:
         """Append one hypothesis of sentence ``id``; those of one sentence come one after another, best first."""
         rank = self._last[1] + 1 if self._last is not None and self._last[0] == id else 0
+        if rank == 0 and not self._seen.add(id):
+            raise NormalignError(f"{self.path}: sentence {id} was added before, and others after it")
         self._last = id, rank
         self._sentences += rank == 0
         line = {
@@ -145,6 +148,20 @@ def _shard_path(directory: Path, number: int) -> Path:
     return directory / f"shard-{number:05d}.safetensors"
 
 
+class Seen:
+    """A set of whole numbers that takes about a bit for each, where they lie close together."""
+
+    def __init__(self) -> None:
+        self._blocks: dict[int, int] = {}
+
+    def add(self, number: int) -> bool:
+        """Add a number; whether it is new."""
+        block, bit = number >> 10, 1 << (number & 1023)
+        before = self._blocks.get(block, 0)
+        self._blocks[block] = before | bit
+        return not before & bit
+
+
 class Dump:
     """Reads a dump: ``len(dump)``, ``dump[3]``, ``for pair in dump``. Arrays are read when they are asked for."""
 
@@ -165,16 +182,20 @@ class Dump:
 
     def ids(self) -> list[tuple[int, int]]:
         """(sentence id, rank) of every hypothesis, in the order of the dump, without reading arrays."""
-        found = []
-        with open(self.path / "index.jsonl", "rb") as index:
+        found: dict[tuple[int, int], int] = {}
+        place = self.path / "index.jsonl"
+        with open(place, "rb") as index:
             for number, raw in enumerate(index, start=1):
                 try:
                     line = json.loads(raw)
-                    found.append((_count(line["id"]), _count(line["rank"])))
+                    key = _count(line["id"]), _count(line["rank"])
                 except UNREADABLE as error:
-                    place = self.path / "index.jsonl"
                     raise NormalignError.at(place, number, f"not a line of a dump ({error})") from None
-        return found
+                if key in found:
+                    message = f"sentence {key[0]} with rank {key[1]} is there twice, first in line {found[key]}"
+                    raise NormalignError.at(place, number, message)
+                found[key] = number
+        return list(found)
 
     def __getitem__(self, number: int) -> DumpedPair:
         if not 0 <= number < len(self):
@@ -214,6 +235,7 @@ class Dump:
         from safetensors import SafetensorError, safe_open
 
         path = _shard_path(self.path, shard)
+        check_regular(path)
         try:
             with safe_open(path, framework="np") as file:
                 names = set(file.keys())
@@ -251,6 +273,7 @@ def _check_array(array: np.ndarray, steps: tuple[int, int], *, dimensions: int) 
 
 
 def _read_meta(path: Path) -> dict[str, Any]:
+    check_regular(path / "meta.json")
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -262,6 +285,7 @@ def _read_meta(path: Path) -> dict[str, Any]:
 
 def _line_offsets(path: Path) -> list[int]:
     offsets, position = [], 0
+    check_regular(path)
     try:
         with open(path, "rb") as index:
             for line in index:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..files import open_output
 from .decide import Link
-from .formats import Lengths, OptionNames, in_step, open_alignment
+from .formats import Lengths, OptionNames, Writer, in_step, open_alignment
 
 Marked = list[tuple[int, int, bool]]
 """The links of a sentence: (source, target, whether it is sure), 0-based."""
@@ -80,3 +81,17 @@ def golds_of(rows: Iterable[Marked]) -> list[Gold]:
         Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
         for links in rows
     ]
+
+
+def write_links(
+    path: str | Path, links: Iterable[Iterable[Link]], *, format: str = "pharaoh", base: int | None = None
+) -> None:
+    """Write the links (source, target), 0-based, of every sentence to a file, which appears whole or not at all.
+
+    ``format`` is one of :data:`~fairseq_normalign.alignment.formats.WRITERS`; ``base`` is what it counts the first word
+    as, if not what is usual.
+    """
+    with open_output(path) as handle:
+        writer = Writer(handle, format, base=base)
+        for sentence in links:
+            writer.write((source, target, True) for source, target in sentence)

@@ -1,4 +1,4 @@
-"""Many sentence pairs at once: what :mod:`.words` and :mod:`.decide` do for one, without a Python loop a pair."""
+"""Pieces to words for many sentence pairs at once: :func:`.steps_to_words.to_words` without a Python loop per pair."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from .decide import Array, best_sources
 from .pieces import Segmentation
 from .steps_to_words import normalized, rows_of
 
@@ -15,33 +17,25 @@ from .steps_to_words import normalized, rows_of
 class BatchOfWords:
     """Soft alignments of N pairs between words, padded with zeros to the longest."""
 
-    soft: np.ndarray
+    soft: Array
     """[N, target words, source words]."""
-    null: np.ndarray
+    null: Array
     """[N, target words]: the largest value on positions that belong to no word."""
     sizes: list[tuple[int, int]]
     """N pairs: how many target words and source words are real."""
 
-    def of(self, number: int) -> np.ndarray:
-        """[target words, source words] of one pair, without padding."""
+    def of(self, number: int) -> Array:
+        """Return the soft alignment of one pair, without padding: [target words, source words]."""
         targets, sources = self.sizes[number]
         return self.soft[number, :targets, :sources]
 
-    def best(self, policy: str = "best") -> np.ndarray:
-        """[N, target words]: the source word of each target word as :func:`.decide.argmax_links` chooses it, or -1."""
-        if not self.soft.shape[2]:
-            return np.full(self.soft.shape[:2], -1)
-        columns = np.arange(self.soft.shape[2])
-        is_real = columns < np.array([sources for _, sources in self.sizes])[:, None]  # [N, source words]
-        candidates = np.where(is_real[:, None, :], self.soft, -np.inf)
-        best = candidates.argmax(axis=2)
-        best[~self.soft.any(axis=2)] = -1
-        if policy == "unaligned":
-            best[self.null > candidates.max(axis=2)] = -1
-        return best
+    def best(self, policy: str = "best") -> NDArray[np.intp]:
+        """Return the source word of each target word, -1 for none: [N, target words]; see :func:`best_sources`."""
+        lengths = np.array([sources for _, sources in self.sizes], dtype=np.intp)
+        return best_sources(self.soft, self.null, policy, source_lengths=lengths)
 
-    def confidence(self, best: np.ndarray) -> np.ndarray:
-        """[N, target words]: the share of the chosen source word in its row; 0 where there is none."""
+    def confidence(self, best: NDArray[np.intp]) -> Array:
+        """Return the share of the chosen source word in its row, 0 where there is none: [N, target words]."""
         if not self.soft.shape[2]:
             return np.zeros(best.shape, dtype=self.soft.dtype)
         share = np.take_along_axis(normalized(self.soft), np.maximum(best, 0)[..., None], axis=2)[..., 0]
@@ -49,9 +43,15 @@ class BatchOfWords:
 
 
 def to_words_of_batch(
-    steps: Sequence[np.ndarray], targets: Sequence[Segmentation], sources: Sequence[Segmentation], setting: str
+    steps: Sequence[Array], targets: Sequence[Segmentation], sources: Sequence[Segmentation], setting: str
 ) -> BatchOfWords:
-    """As :func:`.words.to_words`, for N pairs: ``steps`` are N arrays [T + 1 decoder steps, S source positions]."""
+    """Merge the pieces of N pairs into words; ``steps`` are N arrays [T + 1 decoder steps, S source positions].
+
+    >>> from fairseq_normalign.alignment.pieces import segment
+    >>> source, target = segment(["Haus@@", "tür"]), segment(["door"])
+    >>> to_words_of_batch([np.array([[0.5, 0.5], [0.2, 0.7]])], [target], [source], "awi").of(0).round(2).tolist()
+    [[0.9]]
+    """
     count = len(steps)
     length = max((step.shape[0] - 1 for step in steps), default=0)
     width = max((step.shape[1] for step in steps), default=0)
@@ -67,8 +67,8 @@ def to_words_of_batch(
     return BatchOfWords(soft, null, sizes)
 
 
-def _membership(sides: Sequence[Segmentation], width: int) -> np.ndarray:
-    """[N, positions, words]: 1 where the position belongs to the word."""
+def _membership(sides: Sequence[Segmentation], width: int) -> Array:
+    """Return [N, positions, words]: 1 where the position belongs to the word."""
     counts = [len(side.spans) for side in sides]
     spans = np.array([border for side in sides for span in side.spans for border in span], dtype=np.intp).reshape(-1, 2)
     lengths = spans[:, 1] - spans[:, 0]
@@ -79,14 +79,14 @@ def _membership(sides: Sequence[Segmentation], width: int) -> np.ndarray:
     return member
 
 
-def _counted(lengths: Sequence[int] | np.ndarray) -> np.ndarray:
-    """0, 1, ... up to each length, one after the other: [2, 3] -> [0, 1, 0, 1, 2]."""
+def _counted(lengths: Sequence[int] | Array) -> Array:
+    """Return 0, 1, ... up to each length, one after the other: [2, 3] -> [0, 1, 0, 1, 2]."""
     lengths = np.asarray(lengths, dtype=np.intp)
     return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
-def _largest_special(rows: np.ndarray, sources: Sequence[Segmentation]) -> np.ndarray:
-    """rows [N, T, S] -> [N, T]: the largest value on a position of no word; 0 where there is none."""
+def _largest_special(rows: Array, sources: Sequence[Segmentation]) -> Array:
+    """Return the largest value on a position of no word, 0 where there is none: rows [N, T, S] -> [N, T]."""
     counts = [len(source.specials) for source in sources]
     is_special = np.zeros((rows.shape[0], rows.shape[2]), dtype=bool)
     positions = np.array([position for source in sources for position in source.specials], dtype=np.intp)

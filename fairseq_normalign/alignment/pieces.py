@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import NormalignError
@@ -29,6 +29,52 @@ class Segmentation:
     words: tuple[str, ...]
     spans: tuple[Span, ...]
     specials: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """One side of a sentence pair: the piece at each position, and the words they make up.
+
+    >>> sentence = Sentence.of(["Haus@@", "tür"], segment(["Haus@@", "tür"]))
+    >>> sentence.words, sentence.by_piece.words
+    (('Haustür',), ('Haus@@', 'tür'))
+    """
+
+    pieces: tuple[str, ...]
+    by_word: Segmentation
+    by_piece: Segmentation
+    """Each piece that is part of a word, by itself."""
+
+    @classmethod
+    def of(cls, pieces: Iterable[str], by_word: Segmentation) -> Sentence:
+        """Make a sentence of its pieces and the words they make up."""
+        pieces = tuple(pieces)
+        special = set(by_word.specials)
+        kept = [position for position in range(len(pieces)) if position not in special]
+        spans = tuple((position, position + 1) for position in kept)
+        by_piece = Segmentation(tuple(pieces[position] for position in kept), spans, by_word.specials)
+        return cls(pieces, by_word, by_piece)
+
+    @classmethod
+    def of_words(cls, words: Iterable[str]) -> Sentence:
+        """Make a sentence whose pieces are not known: each word is one piece."""
+        kept = tuple(words)
+        by_word = Segmentation(kept, tuple((n, n + 1) for n in range(len(kept))), ())
+        return cls(kept, by_word, by_word)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words, in order."""
+        return self.by_word.words
+
+    def at(self, level: str) -> Segmentation:
+        """Return the segmentation at level 'word' or 'piece'."""
+        return self.by_word if level == "word" else self.by_piece
+
+    @property
+    def front(self) -> int:
+        """How many language tags come first."""
+        return next((n for n, position in enumerate(self.by_piece.specials) if position != n), 0) if self.pieces else 0
 
 
 def segment(
@@ -140,10 +186,10 @@ def _word_of(run: Sequence[str], scheme: str, separator: str) -> str:
     if scheme == "sentencepiece":
         return "".join(run).replace(_SPACE, "")
     letters = "".join(run).replace(_SPACE, "").replace(_GPT2_SPACE, "")
-    return _bytes_of(letters).decode("utf-8", errors="replace")
+    return bytes_of(letters).decode("utf-8", errors="replace")
 
 
-def _bytes_of(text: str) -> bytes:
+def bytes_of(text: str) -> bytes:
     """The bytes that the letters stand for; a letter outside its alphabet stands for itself."""
     return b"".join(bytes([_BYTE_OF[letter]]) if letter in _BYTE_OF else letter.encode("utf-8") for letter in text)
 

@@ -44,6 +44,16 @@ class Reading:
         """The place it is read from, which both settings share."""
         return Place(self.method, self.layer, self.head)
 
+    @property
+    def spec(self) -> str:
+        """How a person types it: ``METHOD:LAYER[.HEAD]:SETTING``, counted from 1.
+
+        >>> Reading("norms", 0, 1, "awi").spec
+        'norms:1.2:awi'
+        """
+        head = "" if self.head is None else f".{self.head + 1}"
+        return f"{self.method}:{self.layer + 1}{head}:{self.setting}"
+
     def label(self, shape: ReadingShape | None = None) -> str:
         """How a person reads it: 'norms, layer 2, AWI'."""
         kind = "steps" if shape is None else shape.kind
@@ -59,7 +69,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class MethodReading:
-    """What one method says of one pair. Exactly one of ``steps``, ``words`` and ``links`` is given."""
+    """What one method says of one pair: ``steps``, ``words`` or ``links``; links beside words are those decided."""
 
     steps: np.ndarray | None = None
     """[layers, T + 1 decoder steps, S source positions]."""

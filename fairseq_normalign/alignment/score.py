@@ -6,14 +6,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import NormalignError
-from .decide import Link
+from .decide import Array, Link
 from .formats import Block
 from .gold import Gold
 
 COUNTS = ("links", "sure", "possible", "sure_hits", "possible_hits")
 """The columns of a count array: |A|, |S|, |P|, |A and S|, |A and P|, where S is part of P."""
+
+Counts = NDArray[np.int64]
+"""[N, 5]: the counts of each sentence, in the order of :data:`COUNTS`."""
 
 METRICS = ("aer", "precision", "recall", "f")
 
@@ -39,14 +43,40 @@ def score(golds: Sequence[Gold], hypotheses: Sequence[Iterable[Link]], *, alpha:
     """Score the links of some sentences against their gold."""
     if len(golds) != len(hypotheses):
         raise NormalignError(f"{len(golds)} gold sentences, but {len(hypotheses)} hypotheses")
-    counts = [count_links(gold, links) for gold, links in zip(golds, hypotheses, strict=True)]
-    return score_of(np.asarray(counts, dtype=np.int64).reshape(-1, len(COUNTS)).sum(axis=0), alpha=alpha)
+    return score_of(count_links(golds, hypotheses).sum(axis=0), alpha=alpha)
 
 
-def count_links(gold: Gold, links: Iterable[Link]) -> tuple[int, int, int, int, int]:
-    """The counts of one sentence, in the order of :data:`COUNTS`."""
-    found = set(links)
-    return len(found), len(gold.sure), len(gold.possible), len(found & gold.sure), len(found & gold.possible)
+def count_links(golds: Sequence[Gold], hypotheses: Sequence[Iterable[Link]]) -> Counts:
+    """Return the counts of each sentence, [N, 5] in the order of :data:`COUNTS`.
+
+    >>> gold = Gold(sure=frozenset({(0, 0)}), possible=frozenset({(1, 0)}))
+    >>> count_links([gold], [[(0, 0), (1, 1)]]).tolist()
+    [[2, 1, 2, 1, 1]]
+    """
+    return count_blocks(gold_block(golds), Block.of([[(s, t, True) for s, t in links] for links in hypotheses]))
+
+
+def count_sources(gold: Block, sources: Sequence[Array]) -> Counts:
+    """Return the counts of each sentence, [N, 5], from the source word of each target word.
+
+    ``sources`` are N arrays [T], -1 where a target word has no link (see :func:`.decide.best_sources`).
+
+    >>> gold = gold_block([Gold(sure=frozenset({(0, 0)}), possible=frozenset({(1, 0)}))])
+    >>> count_sources(gold, [np.array([1, -1])]).tolist()
+    [[1, 1, 2, 0, 1]]
+    """
+    lengths = [len(one) for one in sources]
+    sentence = np.repeat(np.arange(len(sources)), lengths)
+    target = np.concatenate([np.zeros(0, dtype=np.int64), *(np.arange(length) for length in lengths)])
+    source = np.concatenate([np.zeros(0, dtype=np.int64), *sources])
+    linked = source >= 0
+    sure = np.ones(np.count_nonzero(linked), dtype=bool)
+    return count_blocks(gold, Block(len(sources), sentence[linked], source[linked], target[linked], sure))
+
+
+def gold_block(golds: Sequence[Gold]) -> Block:
+    """Return gold alignments as the block that :func:`count_blocks` compares with."""
+    return Block.of([[(*link, link in gold.sure) for link in gold.possible] for gold in golds])
 
 
 def score_of(counts: np.ndarray, *, alpha: float = 0.5) -> Score:
@@ -82,8 +112,11 @@ def _ratio(part: np.ndarray, whole: np.ndarray, *, empty: float = 1.0) -> np.nda
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1), empty)
 
 
-def count_blocks(gold: Block, hypothesis: Block) -> np.ndarray:
-    """The counts of every sentence of two blocks of the same sentences: ``[count, 5]``."""
+def count_blocks(gold: Block, hypothesis: Block) -> Counts:
+    """Return the counts of each sentence of two blocks of the same sentences: [count, 5].
+
+    All counting of links against gold is done here.
+    """
     width = _width(gold, hypothesis)
     keys, kinds = _flagged(gold, hypothesis, width)
     if not len(keys):

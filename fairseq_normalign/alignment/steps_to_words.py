@@ -1,10 +1,11 @@
-"""From decoder steps and source positions to words: which row of a soft alignment speaks of which target word."""
+"""From decoder steps and source positions to words: which row of a soft alignment belongs to which target word."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import NormalignError
+from .decide import Array
 from .merge import merge
 from .pieces import Segmentation
 
@@ -12,23 +13,30 @@ SETTINGS = ("awo", "awi")
 """AWO: the decoder step at which the word is the output. AWI: the step at which it is the input, one later."""
 
 
-def rows_of(soft: np.ndarray, setting: str) -> np.ndarray:
-    """The rows that speak of the target pieces: ``[..., T + 1, S]`` decoder steps -> ``[..., T, S]`` target pieces.
+def rows_of(soft: Array, setting: str) -> Array:
+    """Return the rows of the target pieces: [..., T + 1 decoder steps, S] -> [..., T target pieces, S].
 
     Step 0 has the start symbol as input and the first piece as output; the last step has the last piece as input.
+
+    >>> rows_of(np.array([[1.0], [2.0], [3.0]]), "awi").tolist()
+    [[2.0], [3.0]]
     """
     if setting not in SETTINGS:
         raise NormalignError(f"unknown setting '{setting}'; choose one of {', '.join(SETTINGS)}")
     return soft[..., 1:, :] if setting == "awi" else soft[..., :-1, :]
 
 
-def to_words(
-    soft: np.ndarray, target: Segmentation, source: Segmentation, setting: str
-) -> tuple[np.ndarray, np.ndarray]:
-    """Steps ``[..., T + 1, S]`` to words ``[..., target words, source words]`` and null ``[..., target words]``.
+def to_words(soft: Array, target: Segmentation, source: Segmentation, setting: str) -> tuple[Array, Array]:
+    """Merge pieces into words: [..., T + 1 steps, S] -> [..., target words, source words], null [..., target words].
 
     Pieces are merged as Li et al. 2019 do: sum over source pieces, mean over target pieces. Null is the largest value
     on a source position that belongs to no word (end of sentence, language tags), averaged over the target pieces.
+
+    >>> from fairseq_normalign.alignment.pieces import segment
+    >>> source, target = segment(["Haus@@", "tür", "</s>"], specials={"</s>"}), segment(["door"])
+    >>> words, null = to_words(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), target, source, "awo")
+    >>> words.tolist(), null.tolist()
+    ([[0.75]], [0.25])
     """
     rows = rows_of(soft, setting)
     words = merge(rows, target.spans, source.spans)
@@ -38,8 +46,12 @@ def to_words(
     return words, merge(special, target.spans, [(0, 1)])[..., 0]
 
 
-def normalized(soft: np.ndarray) -> np.ndarray:
-    """Rows that add up to one: ``[..., T, S]`` -> the same shape. Below zero counts as zero; a row of zeros stays."""
+def normalized(soft: Array) -> Array:
+    """Return rows that add up to one: [..., T, S] -> [..., T, S]. Values below zero count as zero; zero rows stay.
+
+    >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
+    """
     soft = np.maximum(soft, 0)
     total = soft.sum(axis=-1, keepdims=True)
     return np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)

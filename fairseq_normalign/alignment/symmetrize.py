@@ -36,16 +36,19 @@ def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
     return np.sqrt(forward * backward.T)
 
 
-def symmetrize_soft(agreed: np.ndarray, method: str) -> list[Link]:
-    """Links from the :func:`agreement` [T, S] of two directions; ``method`` is one of :data:`SOFT_SYMMETRIZATIONS`.
+def symmetrize_soft(agreed: np.ndarray, method: str, *, floor: float = 0.0) -> list[Link]:
+    """Return links from the :func:`agreement` [T, S] of two directions.
+
+    ``method`` is one of :data:`SOFT_SYMMETRIZATIONS`.
 
     The best source word of every target word and the best target word of every source word are combined as
-    :func:`symmetrize` combines links.
+    :func:`symmetrize` combines links. Of these, links with an agreement of ``floor`` or less are dropped.
     """
     if method not in SOFT_SYMMETRIZATIONS:
         raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
     turned = [(source, target) for target, source in argmax_links(agreed.T)]
-    return symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
+    links = symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
+    return [(source, target) for source, target in links if agreed[target, source] > floor]
 
 
 def _intersection(forward: set[Link], backward: set[Link]) -> set[Link]:

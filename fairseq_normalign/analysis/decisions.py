@@ -1,4 +1,4 @@
-"""What every layer and head decides for a sentence pair. numpy only."""
+"""What each layer and head decides for a sentence pair. numpy only."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..alignment.decide import best_sources
 from ..alignment.gold import Gold
+from ..alignment.read_pair import ReadPair
+from ..alignment.readings import Reading
+from ..alignment.steps_to_words import to_words
 from ..errors import NormalignError
 
 MethodSetting = tuple[str, str]
@@ -16,40 +20,58 @@ MethodSetting = tuple[str, str]
 
 @dataclass
 class PairDecisions:
-    """The source word of every target word, -1 for none, by every layer and head."""
+    """The source word of each target word, -1 for none, as each layer and head decides."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     layers: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
-    """A layer each, the bottom first: [target words]."""
+    """Per layer, the bottom first: [target words]."""
     heads: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
-    """A layer each: [H, target words]."""
+    """Per layer: [H, target words]."""
     soft: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
-    """A layer each: [target words, source words], rows adding up to one; kept only where it is asked for."""
+    """Per layer: [target words, source words], rows adding up to one; kept only where it is asked for."""
     means: dict[str, list[float]] = field(default_factory=dict)
-    """By method, a layer each: the mean over decoder steps and source positions of what was read."""
+    """By method, per layer: the mean over decoder steps and source positions of what was read."""
     peaks: dict[MethodSetting, list[float]] = field(default_factory=dict)
-    """A layer each: the mean over target words of the largest share in a row."""
+    """Per layer: the mean over target words of the largest share in a row."""
     head_means: dict[str, list[list[float]]] = field(default_factory=dict)
-    """The same of every head."""
+    """By method, per layer and head: the mean over decoder steps and source positions of what was read."""
+
+    def of(self, reading: Reading) -> np.ndarray:
+        """Return what one reading decides: [target words]."""
+        choice = reading.method, reading.setting
+        if reading.head is None:
+            return self.layers[choice][reading.layer]
+        return self.heads[choice][reading.layer][reading.head]
 
 
-def best_sources(soft: np.ndarray, null: np.ndarray, policy: str = "best") -> np.ndarray:
-    """The source word of every target word, or -1: soft [..., T, S], null [..., T] -> [..., T].
+def decisions_of(pair: ReadPair) -> PairDecisions:
+    """Return what each layer and head of a pair decides, for a :func:`.comparison.compare`."""
+    found = PairDecisions(pair.source.words, pair.target.words)
+    for name, reading in pair.readings.items():
+        if reading.words is not None:
+            found.layers[name, ""] = list(best_sources(reading.words))
+            found.means[name] = _means(reading.words)
+        if reading.steps is None:
+            continue
+        found.means[name] = _means(reading.steps)
+        if reading.heads is not None:
+            found.head_means[name] = [_means(layer) for layer in reading.heads]
+        for setting in reading.shape.settings:
+            sides = pair.target.by_word, pair.source.by_word, setting
+            found.layers[name, setting] = list(best_sources(to_words(reading.steps, *sides)[0]))
+            if reading.heads is not None:
+                found.heads[name, setting] = list(best_sources(to_words(reading.heads, *sides)[0]))
+    return found
 
-    As :func:`..alignment.decide.argmax_links` decides, for any number of soft alignments of one pair.
-    """
-    if not soft.shape[-1]:
-        return np.full(soft.shape[:-1], -1)
-    best = soft.argmax(axis=-1)
-    best[~soft.any(axis=-1)] = -1
-    if policy == "unaligned":
-        best[null > soft.max(axis=-1)] = -1
-    return best
+
+def _means(soft: np.ndarray) -> list[float]:
+    """[N, T, S] -> N means."""
+    return [float(one.mean()) if one.size else 0.0 for one in soft]
 
 
 def check_gold(name: str, golds: Sequence[Gold], decisions: Sequence[PairDecisions | None]) -> None:
-    """Refuse gold of other words than the text's; ``name`` is its file. It would be scored without a sign."""
+    """Refuse gold that links words the text does not have: it belongs to another text. ``name`` is its file."""
     for number, (gold, pair) in enumerate(zip(golds, decisions, strict=True), start=1):
         if pair is None:
             continue

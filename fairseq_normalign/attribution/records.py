@@ -124,7 +124,8 @@ class EncoderLayer:
     """One layer of the encoder."""
 
     attention: AttentionBlock
-    feed_forward: FeedForward
+    feed_forward: FeedForward | None
+    """None where it cannot be followed: gated, or a mixture of experts."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +134,7 @@ class DecoderLayer:
 
     attention: AttentionBlock
     cross: AttentionBlock
-    feed_forward: FeedForward
+    feed_forward: FeedForward | None
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,12 @@ class _Flow:
         scale = 1 / norm.std if norm.weight is None else norm.weight / norm.std
         return self._settled(self.rule.norm(relevance, norm.inputs, scale, norm.bias))
 
-    def feed_forward(self, relevance: Tensor, block: FeedForward) -> Tensor:
+    def feed_forward(self, relevance: Tensor, block: FeedForward | None) -> Tensor:
         """[K, N, T, C] -> the same shape."""
+        if block is None:
+            raise NormalignError(
+                "relevance cannot be propagated through this model: its layers have no LayerNorm and plain feed-forward"
+            )
         relevance = self.norm(relevance, block.norm_after)
         out = linear(block.inner, block.out_weight, block.out_bias)
         inner, kept = self.rule.add(relevance, out, block.residual)

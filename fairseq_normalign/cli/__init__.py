@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from ..errors import NormalignError, one_line, reason_of
+from ..files import STDIO, check_distinct
 from ..requirements import explained_imports
 from ..version import __version__
 
@@ -20,6 +21,8 @@ VERBS = {
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
+    "project": "carry markup or labels to the other language through alignments",
+    "lexicon": "list the word pairs of an aligned bitext, with probabilities",
     "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",
@@ -31,13 +34,29 @@ VERBS = {
 and ``run(args)``; ``run`` returns nothing, or an exit code."""
 
 
+OUTPUTS = {"output", "scores", "per_sentence", "figure", "html"}
+INPUTS = {
+    *("path", "reverse_path", "bpe_codes", "sentencepiece_model", "checkpoint", "source", "target", "gold", "hyp"),
+    *("input", "first", "second", "links", "soft", "add", "train"),
+}
+"""Names of arguments that are files to write, and files to read."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; a user's mistake is one line on stderr and exit code 2."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
+    arguments = _verb_first(list(sys.argv[1:] if argv is None else argv))
     verb = arguments[0] if arguments else None
     if verb not in VERBS:
         return _top_level(arguments)
     return _guarded(f"normalign {verb}", lambda: _run(verb, arguments[1:]))
+
+
+def _verb_first(arguments: list[str]) -> list[str]:
+    """``--user-dir DIR`` may stand before the verb, too."""
+    front = 0
+    while arguments[front : front + 1] == ["--user-dir"]:
+        front += 2
+    return [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
 
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
@@ -48,9 +67,28 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    code = module.run(parser.parse_args(arguments)) or 0
+    args = parser.parse_args(arguments)
+    _check_places(verb, args)
+    code = module.run(args) or 0
     sys.stdout.flush()
     return code
+
+
+def _check_places(verb: str, args: argparse.Namespace) -> None:
+    """No output may take the place of an input, or of another output."""
+    outputs = {*OUTPUTS, "soft"} if verb == "align" else OUTPUTS
+    written = [getattr(args, name) for name in sorted(outputs) if getattr(args, name, None) is not None]
+    read = [path for name in sorted(INPUTS - outputs) for path in _paths(getattr(args, name, None))]
+    check_distinct(written, [path for path in read if path not in ("", STDIO)])
+
+
+def _paths(value: object) -> list[str]:
+    """The files that an argument may name: FILE, A:B, NAME=FILE, or a list of such."""
+    if isinstance(value, (list, tuple)):
+        return [path for part in value for path in _paths(part)]
+    if not isinstance(value, str):
+        return []
+    return list(dict.fromkeys([value, *value.split(":"), value.partition("=")[2]]))
 
 
 def _guarded(name: str, run: Callable[[], int]) -> int:

@@ -17,9 +17,11 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.dump import DumpWriter
+from ..alignment.experts import VOTE, parse_expert
+from ..alignment.readings import Reading
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..errors import NormalignError
-from ..files import STDIO, check_writable
+from ..errors import NormalignError, note
+from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .model_arguments import (
     add_model_arguments,
     add_reading_arguments,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from ..aligning.processes import Processes
 
 WITHOUT_EFFECT = {
-    *("source", "target", "output", "scores", "soft", "resume", "progress"),
+    *("source", "target", "output", "scores", "soft", "resume", "restart", "progress"),
     *("data", "reverse_data", "threads"),
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
@@ -68,6 +70,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
         f"alignments are multiplied first ({SYMMETRIZATION})",
     )
+    parser.add_argument(
+        "--vote",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
+    )
+    parser.add_argument(
+        "--vote-weight", type=float, metavar="X", help=f"how many times what they link counts ({VOTE:g})"
+    )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
     writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
@@ -75,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
     writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
     writing.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
+    writing.add_argument("--restart", action="store_true", help="throw away what an interrupted run has done")
     writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
 
 
@@ -94,32 +107,42 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, group: Processes) -> None:
-    outputs = [path for path in (args.output, args.scores, args.soft) if path]
-    for path in outputs[1:]:
-        if path == STDIO:
-            raise NormalignError("only the links (-o) can go to standard output")
-    if len(set(outputs)) < len(outputs):
-        raise NormalignError(f"two outputs to the same file: {', '.join(outputs)}")
+    outputs = _outputs(args)
+    if any(is_stdout(path) for path in outputs[1:]):
+        raise NormalignError("only the links (-o) can go to standard output")
+    check_distinct(outputs)
     for path in outputs:
-        if path != STDIO:
+        if not is_stdout(path):
             check_writable(path)
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
-    if args.resume and (args.output == STDIO or args.dump):
+    if args.resume and (is_stream(args.output) or args.dump):
         raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
+    if args.resume and args.restart:
+        raise NormalignError("give --resume or --restart, not both")
+    if args.vote and not args.reverse_path:
+        raise NormalignError("--vote needs models of both directions: --reverse-path")
+    if len(args.vote) > 2:
+        raise NormalignError(f"--vote takes one file, or one for each direction; {len(args.vote)} were given")
+    if args.vote and args.symmetrize and args.symmetrize not in SOFT_SYMMETRIZATIONS:
+        raise NormalignError(f"--vote raises soft alignments, which --symmetrize {args.symmetrize} does not look at")
     if group.count > 1 and STDIO in (args.source, args.target):
         raise NormalignError("several processes cannot share standard input; give files")
+
+
+def _outputs(args: argparse.Namespace) -> list[str]:
+    return [path for path in (args.output, args.scores, args.soft) if path is not None]
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.job import Outputs, align_bitext
 
-    bitext = Bitext(args.source, args.target)
+    bitext = Bitext(args.source, args.target, beside=args.vote)
     total = bitext.count()
-    files = _files(args) if group.is_first else None
+    files = _files(args, total) if group.is_first else None
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
     try:
         aligner = _aligner(args, bitext, files, group)
@@ -131,67 +154,87 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
                 files.finish()  # before the dump, which is refused when it is there already
     except BaseException:
         if files and files.abandon():
-            print(f"normalign align: what is done is kept in {args.output}.part; --resume goes on", file=sys.stderr)
+            note(f"normalign align: what is done is kept in {files.kept}; --resume goes on")
         raise
     if files:
         _report(counts)
         warn_of_unknown_pieces("normalign align", aligner)
 
 
-def _files(args: argparse.Namespace) -> Files:
-    from ..resumable import PlainFiles, ResumableFiles, can_be_continued
+def _files(args: argparse.Namespace, lines: int | None) -> Files:
+    from ..resumable import PlainFiles, ResumableFiles, UnfinishedRun, can_be_continued
 
-    paths = [path for path in (args.output, args.scores, args.soft) if path]
     if args.dump or not can_be_continued(args.output):
-        return PlainFiles(paths)
-    return ResumableFiles(paths, _job(args), resume=args.resume)
+        return PlainFiles(_outputs(args))
+    try:
+        return ResumableFiles(_outputs(args), _job(args, lines), resume=args.resume, restart=args.restart)
+    except UnfinishedRun as error:
+        raise NormalignError(f"{error}; --resume goes on with it, --restart throws it away") from None
 
 
-def _job(args: argparse.Namespace) -> dict[str, object]:
+def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..aligning.build import fingerprint
+    from ..aligning.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model"):
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote"):
         given = described[name] or []
         described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
-    return {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+    job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+    known = dictionaries(args.path, args.data)
+    if args.reverse_path:
+        known += dictionaries(args.reverse_path, args.reverse_data)
+    return {**job, "the dictionaries": [fingerprint(file) for file in known], "the number of lines": lines}
 
 
 def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
     from ..aligning.options import layer_argument
 
     layer = layer_argument(args.layer)
-    aligner = bitext_aligner(
-        args, alignment_options(args, layer), level=args.level, combine=args.symmetrize or SYMMETRIZATION
-    )
-    if layer == "auto":
+    options = alignment_options(args, layer)
+    aligner = bitext_aligner(args, options, level=args.level, combine=args.symmetrize or SYMMETRIZATION)
+    chooses = args.readings == "auto" or (args.readings is None and not options.names_one_reading)
+    if layer == "auto" or (chooses and options.can_look_twice):
         settled = _settle(args, aligner, bitext, files) if files else None
-        for direction, place in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
+        for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
-                direction.aligner.read_at(*place)
+                direction.aligner.read_with(parse_expert(expert))
+    if args.reverse_readings and aligner.backward is not None:
+        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
     return aligner
 
 
-def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[Any]:
-    """Layer and setting for each direction: those of the interrupted run, or the best on the first pairs."""
+def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
+    """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
+    if not files.journal.choice:
+        choose = _one_layer if args.layer == "auto" else _readings
+        files.journal.choice = choose(args, aligner, bitext)
+    return files.journal.choice
+
+
+def _readings(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
+    from ..aligning.choose import choose_readings, sentence_of_choice
+    from ..aligning.choose_layer import SAMPLE
+
+    choices = choose_readings(aligner, bitext.first(SAMPLE))
+    for which, choice in zip(("", "the other direction "), choices, strict=False):
+        note(f"normalign align: {which}{sentence_of_choice(choice)}")
+    return [str(choice.expert) for choice in choices]
+
+
+def _one_layer(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
     from ..aligning.choose_layer import SAMPLE, judge_by_text
     from ..alignment.steps_to_words import SETTINGS
     from ..analysis.layer_choice import sentence_of
 
-    if files.journal.choice:
-        return files.journal.choice
     settings = (args.setting,) if args.setting else SETTINGS
     verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
-    print(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}", file=sys.stderr)
+    note(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}")
     choices = [verdict.choice]
     if verdict.reverse_choice is not None:
-        print(
-            f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}", file=sys.stderr
-        )
+        note(f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}")
         choices.append(verdict.reverse_choice)
-    files.journal.choice = [[choice.candidate.layer, choice.candidate.setting] for choice in choices]
-    return files.journal.choice
+    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
 
 
 def _progress(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:

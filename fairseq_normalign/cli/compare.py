@@ -17,8 +17,9 @@ from ..alignment.decide import Link
 from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.comparison import Seed, compare
 from ..analysis.decisions import check_gold
+from ..analysis.error_rates import Sampling
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..report.comparison import STYLES, draw_layers, render_comparison

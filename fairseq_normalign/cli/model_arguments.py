@@ -8,7 +8,10 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
+from ..alignment.decide_links import DECISIONS
+from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError
+from ..text.subwords import TOKENIZERS
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner
@@ -28,8 +31,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
         help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
     )
     group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    group.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
-    group.add_argument("--target-lang", metavar="L")
+    add_task_arguments(group)
     group.add_argument("--cpu", action="store_true", help="use no GPU")
     group.add_argument("--threads", type=positive, metavar="N", help="threads of each process on CPU")
     precision = group.add_mutually_exclusive_group()
@@ -38,6 +40,34 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--max-tokens", type=positive, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
     )
+
+
+def add_task_arguments(group: argparse._ArgumentGroup) -> None:
+    """Languages and what else a multilingual checkpoint may need, under the names of fairseq's own flags."""
+    group.add_argument(
+        "--source-lang", metavar="L", help="where neither checkpoint nor data say it, and of a multilingual model"
+    )
+    group.add_argument("--target-lang", metavar="L")
+    group.add_argument("--fixed-dictionary", metavar="FILE", help="multilingual: the dictionary of all languages")
+    group.add_argument("--lang-dict", metavar="FILE", help="multilingual: its languages, one per line, in their order")
+    group.add_argument("--lang-pairs", metavar="PAIRS", help="multilingual: its directions, as a list or a file")
+    group.add_argument(
+        "--user-dir", metavar="DIR", action="append", default=[], help="code of an architecture or task; repeatable"
+    )
+
+
+def task_options(args: argparse.Namespace) -> dict[str, str]:
+    """What is given in place of what the checkpoint says."""
+    given = {name: getattr(args, name) for name in ("fixed_dictionary", "lang_dict", "lang_pairs")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def load_user_dirs(args: argparse.Namespace) -> None:
+    """Import the code that the user has for fairseq."""
+    if args.user_dir:
+        from ..hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(args.user_dir)
 
 
 def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
@@ -50,6 +80,7 @@ def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = Fa
         help="checkpoint that translates target to source",
     )
     group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
+    group.add_argument("--reverse", action="store_true", help="the same multilingual checkpoint, the other way round")
 
 
 def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -60,7 +91,11 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
     group.add_argument(
-        "--bpe-codes", nargs="+", default=[], metavar="FILE", help="subword-nmt codes: of both sides, or source target"
+        "--bpe-codes",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="subword-nmt or fastBPE codes: of both sides, or source target",
     )
     group.add_argument(
         "--sentencepiece-model",
@@ -69,7 +104,7 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
         metavar="FILE",
         help="SentencePiece: of both sides, or source target",
     )
-    group.add_argument("--tokenizer", choices=("moses",), help="lines are raw text; links count the words it makes")
+    group.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text; links count the words it makes")
     group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
 
 
@@ -78,13 +113,32 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading")
     group.add_argument("--method", default="norms", help="norms, weights, or another registered method (norms)")
     group.add_argument(
-        "--layer", metavar="N", help="decoder layer from 1, or 'auto' (default: the bottom third: 2 of 6, 1 of 3)"
+        "--readings",
+        metavar="LIST",
+        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); 'auto': one look "
+        "after the word and one before it, chosen by the text (default); 'default': the bottom third at awi times the "
+        "top layer at awo",
     )
-    group.add_argument("--head", type=int, metavar="N", help="read this head alone, from 1")
+    group.add_argument("--reverse-readings", metavar="LIST", help="the same for the other direction's model")
+    group.add_argument("--layer", metavar="N", help="one reading: decoder layer from 1, or 'auto'")
+    group.add_argument("--head", type=int, metavar="N", help="one reading: this head alone, from 1")
     group.add_argument(
         "--setting",
         choices=("awo", "awi"),
-        help="read a word where it is the decoder's output or its input (norms: awi)",
+        help="one reading: where the word is the decoder's output or its input (norms: awi)",
+    )
+    group.add_argument(
+        "--decide",
+        choices=DECISIONS,
+        help="links of one direction: the best source word of every target word, pairs that are each other's best, or "
+        "both grown together (one reading: argmax, several: grow-diag)",
+    )
+    group.add_argument(
+        "--floor",
+        type=float,
+        metavar="X",
+        help=f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
+        "for one decided by grow-diag)",
     )
     add_null_arguments(group)
     group.add_argument(
@@ -117,10 +171,21 @@ def prepare_torch(args: argparse.Namespace) -> None:
     precision = _precision(args)
     if precision and own_device(cpu=args.cpu) == "cpu":
         prepare_cpu(precision, started=False)
+    load_user_dirs(args)
+    settle_reverse(args)
 
 
 def _precision(args: argparse.Namespace) -> str | None:
     return "fp16" if args.fp16 else "bf16" if args.bf16 else None
+
+
+def settle_reverse(args: argparse.Namespace) -> None:
+    """--reverse names the same checkpoint for the other direction."""
+    if not getattr(args, "reverse", False):
+        return
+    if args.reverse_path:
+        raise NormalignError("--reverse uses the checkpoint of --path the other way round; leave --reverse-path out")
+    args.reverse_path, args.reverse_data = args.path, args.data
 
 
 def positive(text: str) -> int:
@@ -166,6 +231,8 @@ def bitext_aligner(
         max_tokens=args.max_tokens,
         level=level,
         combine=combine,
+        floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
+        vote=getattr(args, "vote_weight", None) or VOTE,
     )
 
 
@@ -197,6 +264,7 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
         target_lang=languages[0] if reverse else languages[1],
         device=own_device(cpu=args.cpu),
         precision=_precision(args),
+        task_options=task_options(args),
     )
 
 
@@ -217,6 +285,9 @@ def alignment_options(args: argparse.Namespace, layer: int | str | None) -> Alig
         layer=layer if isinstance(layer, int) else None,
         head=args.head,
         setting=args.setting or DEFAULT_SETTING,
+        readings=None if args.readings in ("auto", "default") else args.readings,
+        decision=args.decide,
+        floor=args.floor,
         null=args.null,
         tags=args.tags or TAGS,
         check=args.check,

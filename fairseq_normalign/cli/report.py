@@ -10,9 +10,8 @@ the baseline; each of both is read at its best layer and setting.
 from __future__ import annotations
 
 import argparse
-import sys
 
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
@@ -36,8 +35,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     from dataclasses import replace
 
-    from ..analysis.comparison import Sampling
-    from ..report.report_folder import REPORT, ReportOptions, compare_pairs, write_report
+    from ..analysis.comparison import compare_pairs
+    from ..analysis.error_rates import Sampling
+    from ..analysis.examples import examples_of_method
+    from ..report.report_folder import REPORT, ReportOptions, write_report
 
     _check(args)
     check_new_directory(args.output, REPORT)
@@ -48,9 +49,9 @@ def run(args: argparse.Namespace) -> None:
     found = compare_pairs(pairs, Sampling(args.bootstrap, args.seed))
     signature = f"sentences:{len(pairs)}|null:best|merge:sum,mean|bootstrap:{args.bootstrap},seed:{args.seed}"
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
-    options = ReportOptions(args.title, method, baseline, args.each, args.all_sentences)
-    examples = write_report(args.output, pairs, found, options)
-    print(f"{args.output}/index.html: {len(pairs)} sentences, {len(examples)} examples", file=sys.stderr)
+    chosen = examples_of_method(pairs, method, baseline, each=args.each)
+    write_report(args.output, pairs, found, chosen, ReportOptions(args.title, args.all_sentences))
+    note(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples")
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 from collections.abc import Iterator
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..alignment.evaluate import SentenceSink, Totals, evaluate
 from ..alignment.formats import FORMATS, AlignmentFile, Lengths, OptionNames, open_alignment
 from ..alignment.score import COUNTS, METRICS, metrics_of, score_of
 from ..alignment.significance import bootstrap, compare_to_first, intervals
-from ..errors import NormalignError
+from ..errors import NormalignError, note, one_line
 from ..files import open_output
 from ..report.score_tables import STYLES, Result, render
 from ..version import __version__
@@ -89,7 +88,7 @@ def run(args: argparse.Namespace) -> None:
             keep=bool(args.bootstrap or args.paired),
             skip_goldless=args.skip_goldless,
             sink=stack.enter_context(_sentence_sink(args)),
-            warn=lambda message: print(f"normalign score: warning: {message}", file=sys.stderr),
+            warn=lambda message: note(f"normalign score: warning: {message}"),
         )
     if totals.sentences and totals.goldless == totals.sentences:
         raise NormalignError(f"{gold.name}: no sentence has a link; there is nothing to score against")
@@ -170,6 +169,6 @@ def _sentence_sink(args: argparse.Namespace) -> Iterator[SentenceSink | None]:
             metrics = metrics_of(counts, alpha=args.alpha)
             for row, numbers in enumerate(counts.tolist()):
                 values = [f"{100 * metrics[name][row]:.{args.digits}f}" for name in METRICS]
-                print(args.hyp[system], first + row + 1, *values, *numbers, sep="\t", file=handle)
+                print(one_line(args.hyp[system]), first + row + 1, *values, *numbers, sep="\t", file=handle)
 
         yield sink

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
 
 from ..alignment.evaluate import check_agreement
 from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
 from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import open_output
 
 EPILOG = """\
@@ -74,4 +73,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _warn(message: str) -> None:
-    print(f"normalign symmetrize: warning: {message}", file=sys.stderr)
+    note(f"normalign symmetrize: warning: {message}")

@@ -25,11 +25,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ..alignment.pieces import LEVELS
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..files import check_writable
-from ..report.pairs import ReadPair
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
 
 
@@ -105,7 +105,7 @@ def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Rea
     from ..report.page import write_page
 
     summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
-    print(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB", file=sys.stderr)
+    note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 
 def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Reading]) -> None:
@@ -120,7 +120,7 @@ def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Read
         written = {path.with_name(f"{path.stem}-{pair.id + 1}{path.suffix}"): [pair] for pair in pairs}
     missing = "".join(save_figure(name, chosen, choices, style) for name, chosen in written.items())
     if missing:
-        print(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}", file=sys.stderr)
+        note(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}")
 
 
 def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:

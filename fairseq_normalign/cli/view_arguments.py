@@ -7,16 +7,19 @@ import re
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
 from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError
 from ..files import read_parallel
 from ..report import sources
-from ..report.pairs import ReadPair, Side
+from ..text.subwords import TOKENIZERS
+from .model_arguments import add_task_arguments, load_user_dirs, task_options
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,13 +46,12 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group("checkpoint: aligns --source and --target, or one pair, by forced decoding")
     model.add_argument("--path", metavar="CKPT", help="fairseq checkpoint; a.pt:b.pt is an ensemble")
     model.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    model.add_argument("--source-lang", metavar="L", help="where neither checkpoint nor data say it")
-    model.add_argument("--target-lang", metavar="L")
+    add_task_arguments(model)
     model.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair")
     model.add_argument("--target-text", metavar="TEXT")
     for name, what in (("--bpe-codes", "subword-nmt codes"), ("--sentencepiece-model", "SentencePiece")):
         model.add_argument(name, nargs="+", default=[], metavar="FILE", help=f"{what}: of both sides, or source target")
-    model.add_argument("--tokenizer", choices=("moses",), help="lines are raw text")
+    model.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text")
     model.add_argument("--lowercase", action="store_true", help="lower-case the words first")
     model.add_argument("--heads", action="store_true", help="read every head as well")
     model.add_argument("--cpu", action="store_true", help="use no GPU")
@@ -114,15 +116,22 @@ def _pairs_of_checkpoint(
     for name in methods:
         AlignmentOptions(method=name)
     text = TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
-    model = ModelOptions(args.path, args.data, args.source_lang, args.target_lang, own_device(cpu=args.cpu))
+    load_user_dirs(args)
+    model = ModelOptions(
+        args.path,
+        args.data,
+        args.source_lang,
+        args.target_lang,
+        own_device(cpu=args.cpu),
+        task_options=task_options(args),
+    )
     direction = make_direction(model, text, AlignmentOptions())
 
     def say(number: int, why: str) -> None:
         print(f"normalign: sentence {number + 1} is left out: {why}", file=sys.stderr)
 
     for read in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
-        source, target = (Side(sentence.pieces, sentence.by_word) for sentence in (read.source, read.target))
-        yield ReadPair(read.id, source, target, read.readings, sources.gold_at(golds, read.id, source, target))
+        yield replace(read, gold=sources.gold_at(golds, read.id, read.source, read.target))
 
 
 def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:

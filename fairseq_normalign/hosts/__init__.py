@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import os
+import re
 from typing import TYPE_CHECKING
 
 from ..text.tags import TAGS
@@ -14,16 +16,31 @@ if TYPE_CHECKING:
 
 
 def host_of(path: str) -> str:
-    """Return the name of the host that a path belongs to: 'fairseq' for a checkpoint file.
+    """Return the name of the host that a path belongs to: 'fairseq' for a checkpoint, 'transformers' for a folder.
 
-    >>> host_of("checkpoint_best.pt")
-    'fairseq'
+    What is no file is the name of a model on the hub, if it looks like one.
+
+    >>> host_of("checkpoint_best.pt"), host_of("Helsinki-NLP/opus-mt-de-en")
+    ('fairseq', 'transformers')
     """
-    return "fairseq"
+    first = path.split(":")[0]
+    if os.path.isdir(first):
+        return "transformers"
+    is_name = re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", first) and not first.endswith((".pt", ".pth", ".bin"))
+    return "transformers" if is_name and not os.path.exists(first) else "fairseq"
 
 
-def load_host(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> LoadedModel:
-    """Load the model that ``model`` names by the host it belongs to, ready to read lines as ``text`` says."""
-    module = importlib.import_module(f"{__name__}.{host_of(model.path)}.host")
+def load_host(
+    model: ModelOptions, text: TextOptions, *, tags: str = TAGS, forward: LoadedModel | None = None
+) -> LoadedModel:
+    """Load the model that ``model`` names by the host it belongs to, ready to read lines as ``text`` says.
+
+    ``forward``: the same model, loaded for the other direction.
+    """
+    host = host_of(model.path)
+    module = importlib.import_module(f"{__name__}.{host}.host")
+    if forward is not None and host == "fairseq":
+        turned: LoadedModel = module.load_reversed(model, text, forward, tags=tags)
+        return turned
     loaded: LoadedModel = module.load(model, text, tags=tags)
     return loaded

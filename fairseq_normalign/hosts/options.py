@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import torch
 from torch import nn
@@ -25,16 +26,23 @@ class ModelOptions:
     device: str = "cpu"
     precision: str | None = None
     """A key of :data:`PRECISIONS`, or None: as the checkpoint is."""
+    task_options: Mapping[str, str] = field(default_factory=dict)
+    """Replace what a checkpoint of fairseq says of its task, under fairseq's names: ``fixed_dictionary`` and
+    ``lang_dict`` (files), ``lang_pairs``."""
 
     @property
     def dtype(self) -> torch.dtype | None:
         """The type the parameters are converted to, if any."""
         return PRECISIONS[self.precision] if self.precision else None
 
-    def place(self, module: nn.Module) -> None:
-        """Move a model to the device, in the precision asked for; on a CPU half precision is tried first."""
+    def prepare(self) -> None:
+        """Before a model is made: try half precision, once, where it is asked for on a CPU."""
         if self.precision and torch.device(self.device).type == "cpu":
             prepare_cpu(self.precision)
+
+    def place(self, module: nn.Module) -> None:
+        """Move a model to the device, in the precision asked for."""
+        self.prepare()
         module.to(device=self.device, dtype=self.dtype)
 
     def reversed(self, path: str | None = None, data: str | None = None) -> ModelOptions:

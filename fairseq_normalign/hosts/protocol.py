@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from ..alignment.pieces import Sentence
 from ..analysis.attention_batch import Inventory
 from ..analysis.singular_values import Projections
 from ..attribution.model_protocol import ModelView
 from ..attribution.records import Attention, AttentionBlock
 from ..text.encoding import EncodedLine, LineCoder
-from ..text.vocabulary import Sentence
 
 Take = Callable[[int, Any], None]
 """Called with a 0-based layer and its record (:class:`Attention`, or :class:`AttentionBlock` where blocks are read)."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 
 from ..analysis.tables import Cell, Table
+from ..errors import json_text
 from .text_tables import columns, tsv
 
 STYLES = ("table", "tsv", "json")
@@ -18,7 +18,7 @@ def render_tables(tables: Sequence[Table], style: str = "table", signature: str 
         found = [
             {"name": t.name, "columns": t.columns, "rows": [[_plain(c) for c in r] for r in t.rows]} for t in tables
         ]
-        return json.dumps({"signature": signature, "tables": found}, indent=1, ensure_ascii=False) + "\n"
+        return json_text({"signature": signature, "tables": found}, indent=1) + "\n"
     if style == "tsv":
         parts = [f"# {table.name}\n{tsv(_rows(table, 6))}" for table in tables]
         return "\n".join([*parts, f"# signature: {signature}\n"])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ..analysis.comparison import Comparison, ErrorRate, LayerRow, System
-from ..errors import MissingExtra
+from ..analysis.comparison import Comparison
+from ..analysis.error_rates import ErrorRate, LayerRow, System
+from ..errors import MissingExtra, json_text
 from ..files import open_binary_output
 from .figures import figure_format
 from .text_tables import columns, latex, tsv
@@ -26,7 +26,7 @@ DIRECTIONS = {
 def render_comparison(found: Comparison, style: str = "table", digits: int = 1) -> str:
     """Everything that was measured, in one of :data:`STYLES`."""
     if style == "json":
-        return json.dumps(asdict(found), indent=2, ensure_ascii=False) + "\n"
+        return json_text(asdict(found), indent=2) + "\n"
     if style == "tsv":
         return tsv(_long_rows(found))
     if style == "latex":

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.read_pair import ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
 from ..errors import MissingExtra, NormalignError
 from ..files import check_writable, open_binary_output
 from .fonts import drawn_text, missing_letters, usable_families
-from .pairs import ReadPair, links_of, soft_of
 
 FORMATS = ("png", "svg", "pdf")
 RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"

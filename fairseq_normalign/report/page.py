@@ -13,16 +13,18 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..alignment.pieces import Segmentation
+from ..alignment.pieces import Segmentation, Sentence
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading, Reading, ReadingShape
+from ..alignment.score import COUNTS
 from ..alignment.steps_to_words import SETTINGS
+from ..analysis.pair_counts import pair_counts
 from ..errors import NormalignError
 from ..files import check_writable, open_output
-from .counts import argmax_counts
-from .pairs import ReadPair, Side
 from .quantize import QUANTIZATION_STEPS, SIGNED_STEPS, keep_argmax, pack, quantize
 
 _ROUNDS = 4
+_COUNTED = [COUNTS.index(name) for name in ("links", "sure_hits", "possible_hits")]
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
         arrays, scales, zeros = _levels(pair)
         out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
         sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
-        counts.append(argmax_counts(pair))
+        counts.append(pair_counts(pair)[:, _COUNTED])
     if not sentences:
         raise NormalignError("there is no sentence to show")
     return {
@@ -132,7 +134,7 @@ def _sentence(pair: ReadPair) -> dict[str, Any]:
     return fields
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side(side: Sentence) -> dict[str, Any]:
     if side.pieces == side.words:
         return {"w": list(side.words)}
     return {"w": list(side.words), "p": list(side.pieces), "o": _owners(side.by_word, len(side.pieces))}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..alignment.decide import best_sources
 from ..alignment.merge import merge
 from ..alignment.pieces import Span
 from ..alignment.steps_to_words import rows_of
@@ -47,10 +48,10 @@ def keep_argmax(
         return False
     rows, exact_rows = (rows_of(array, setting) if setting else array for array in (levels, soft))
     exact = merge(exact_rows, target, source)
-    wanted, linked, most = exact.argmax(axis=-1), exact.any(axis=-1), _most(soft)
+    wanted, most = best_sources(exact), _most(soft)
     for number in range(_ROUNDS):
         rounded = merge(rows, target, source)
-        wrong = linked & ((rounded.argmax(axis=-1) != wanted) | ~rounded.any(axis=-1))
+        wrong = (wanted >= 0) & (best_sources(rounded) != wanted)
         if not wrong.any():
             return number > 0
         for place in map(tuple, np.argwhere(wrong)):

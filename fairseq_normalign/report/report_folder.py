@@ -9,20 +9,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from ..alignment.decide import Link
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading
-from ..alignment.steps_to_words import to_words
-from ..analysis.comparison import Comparison, Sampling, Seed, System, compare
-from ..analysis.decisions import PairDecisions, best_sources
-from ..errors import NormalignError
+from ..analysis.comparison import Comparison
+from ..analysis.error_rates import System
+from ..analysis.examples import ChosenExamples, Example
 from ..files import NewDirectory, check_new_directory
 from .comparison import draw_layers, render_comparison
-from .examples import Example, best_choice, choose_examples
 from .figures import Style, save_figure
 from .page import asset, write_page
-from .pairs import ReadPair
 
 REPORT = "a report"
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
@@ -33,87 +28,40 @@ class ReportOptions:
     """What goes into the folder."""
 
     title: str = "Word alignments"
-    method: str = "norms"
-    """Whose examples are chosen."""
-    baseline: str | None = "weights"
-    """What its improvement is measured against; None: nothing."""
-    each: int = 3
     all_sentences: bool = False
     """Also write a page of every sentence."""
 
 
-def compare_pairs(pairs: Sequence[ReadPair], sampling: Sampling) -> Comparison:
-    """Score every layer and head of what the pairs hold, and the links of other aligners."""
-    golds = [pair.gold for pair in pairs if pair.gold is not None]
-    if len(golds) < len(pairs):
-        raise NormalignError("a report needs gold alignments")
-    others: dict[str, Sequence[Sequence[Link]]] = {
-        name: [list(pair.readings[name].links or ()) for pair in pairs]
-        for name, reading in pairs[0].readings.items()
-        if reading.links is not None
-    }
-    if len(others) == len(pairs[0].readings):
-        raise NormalignError("a report needs soft alignments: a dump, --soft or --path")
-    return compare(golds, [Seed([decisions_of(pair) for pair in pairs])], added=others, sampling=sampling)
-
-
-def decisions_of(pair: ReadPair) -> PairDecisions:
-    """What every layer and head of a pair decides, as the comparison takes it."""
-    found = PairDecisions(pair.source.words, pair.target.words)
-    for name, reading in pair.readings.items():
-        if reading.words is not None:
-            found.layers[name, ""] = list(best_sources(reading.words, np.zeros(reading.words.shape[:-1])))
-            found.means[name] = _means(reading.words)
-        if reading.steps is None:
-            continue
-        found.means[name] = _means(reading.steps)
-        if reading.heads is not None:
-            found.head_means[name] = [_means(layer) for layer in reading.heads]
-        for setting in reading.shape.settings:
-            sides = pair.target.by_word, pair.source.by_word, setting
-            found.layers[name, setting] = list(best_sources(*to_words(reading.steps, *sides)))
-            if reading.heads is not None:
-                found.heads[name, setting] = list(best_sources(*to_words(reading.heads, *sides)))
-    return found
-
-
-def _means(soft: np.ndarray) -> list[float]:
-    """[N, T, S] -> N means."""
-    return [float(one.mean()) if one.size else 0.0 for one in soft]
-
-
 def write_report(
-    folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, options: ReportOptions
-) -> list[Example]:
+    folder: str | Path, pairs: Sequence[ReadPair], found: Comparison, chosen: ChosenExamples, options: ReportOptions
+) -> None:
     """Write the folder, which must not exist yet; it appears when it is complete."""
     check_new_directory(folder, REPORT)
-    choice = best_choice(pairs, options.method)
-    baseline = None if options.baseline is None else best_choice(pairs, options.baseline)
-    examples = choose_examples(pairs, choice, baseline, each=options.each)
+    examples = chosen.examples
+    readings = [one for one in (chosen.baseline, chosen.reading) if one is not None]
     with NewDirectory(folder, REPORT) as unfinished:
         (unfinished / "figures").mkdir(parents=True)
         for name, style in TABLES.items():
             (unfinished / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
         for ending in ("png", "pdf"):
             draw_layers(found.layers, unfinished / "figures" / f"layers.{ending}")
-        pictures = _example_figures(unfinished, examples, [one for one in (baseline, choice) if one is not None])
+        pictures = _example_figures(unfinished, examples, readings)
         shown = [example.pair for example in examples]
-        write_page(unfinished / "examples.html", shown, title=f"{options.title}: examples", start=choice)
+        write_page(unfinished / "examples.html", shown, title=f"{options.title}: examples", start=chosen.reading)
         if options.all_sentences:
-            write_page(unfinished / "sentences.html", pairs, title=options.title, start=choice)
+            write_page(unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading)
         index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
-    return examples
 
 
-def _example_figures(folder: Path, examples: Sequence[Example], choices: Sequence[Reading]) -> dict[int, Path]:
+def _example_figures(folder: Path, examples: Sequence[Example], readings: Sequence[Reading]) -> dict[int, Path]:
     style = Style(dpi=110)
     pictures = {}
     for example in examples:
         path = folder / "figures" / f"sentence-{example.pair.id + 1}.png"
-        save_figure(path, [example.pair], choices, style)
+        save_figure(path, [example.pair], readings, style)
         pictures[example.pair.id] = path
-    save_figure(folder / "figures" / "examples.pdf", [example.pair for example in examples], choices, style)
+    save_figure(folder / "figures" / "examples.pdf", [example.pair for example in examples], readings, style)
     return pictures
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..alignment.score import COUNTS, METRICS, Score
 from ..alignment.significance import SignificanceTest
+from ..errors import json_text, one_line
 
 STYLES = ("table", "tsv", "json", "latex")
 
@@ -28,7 +28,10 @@ class Result:
 
 def render(results: Sequence[Result], style: str = "table", *, digits: int = 1) -> str:
     """The results in one of :data:`STYLES`, ending in a newline."""
-    return {"table": _table, "tsv": _tsv, "json": _json, "latex": _latex}[style](results, digits)
+    if style == "json":
+        return _json(results)
+    shown = [replace(result, name=one_line(result.name)) for result in results]
+    return {"table": _table, "tsv": _tsv, "latex": _latex}[style](shown, digits)
 
 
 def _table(results: Sequence[Result], digits: int) -> str:
@@ -86,7 +89,7 @@ def _tsv(results: Sequence[Result], digits: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _json(results: Sequence[Result], digits: int) -> str:
+def _json(results: Sequence[Result]) -> str:
     systems = []
     for result in results:
         system: dict = {"name": result.name}
@@ -102,7 +105,7 @@ def _json(results: Sequence[Result], digits: int) -> str:
             }
         system["signature"] = result.signature
         systems.append(system)
-    return json.dumps({"systems": systems}, indent=2, ensure_ascii=False) + "\n"
+    return json_text({"systems": systems}, indent=2) + "\n"
 
 
 def _latex(results: Sequence[Result], digits: int) -> str:

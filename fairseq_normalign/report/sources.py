@@ -12,10 +12,11 @@ import numpy as np
 from ..alignment.dump import Dump, DumpedPair
 from ..alignment.formats import OptionNames
 from ..alignment.gold import Gold, Marked
+from ..alignment.pieces import Sentence
+from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading
 from ..errors import NormalignError
 from ..files import display_name, read_lines, read_parallel, words_of
-from .pairs import ReadPair, Side
 
 LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
 
@@ -72,7 +73,7 @@ def _pair_of_dumped(
                 f"sentence {number + 1} is not the same in {dumps[first_name].path} and {dumps[name].path}; "
                 "dump both with --score-reference, or from the same translations"
             )
-    source, target = Side(first.source_pieces, first.source), Side(first.target_pieces, first.target)
+    source, target = Sentence.of(first.source_pieces, first.source), Sentence.of(first.target_pieces, first.target)
     readings = {name: MethodReading(steps=pair.layers, heads=pair.heads) for name, pair in read.items()}
     return ReadPair(number, source, target, readings, gold_at(golds, number, source, target))
 
@@ -91,7 +92,7 @@ def pairs_of_files(
     for number, (left, right) in enumerate(read_parallel(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
-            sides = Side.of_words(words_of(left)), Side.of_words(words_of(right))
+            sides = Sentence.of_words(words_of(left)), Sentence.of_words(words_of(right))
             readings = {name: _word_reading(name, arrays, number, *sides) for name, arrays in soft.items()}
             yield ReadPair(number, *sides, readings, gold_at(golds, number, *sides))
     _check_wanted(wanted, range(count))
@@ -100,7 +101,9 @@ def pairs_of_files(
             raise NormalignError(f"{name} has {len(given)} sentences, {display_name(source)} has {count}")
 
 
-def _word_reading(name: str, arrays: Sequence[np.ndarray], number: int, source: Side, target: Side) -> MethodReading:
+def _word_reading(
+    name: str, arrays: Sequence[np.ndarray], number: int, source: Sentence, target: Sentence
+) -> MethodReading:
     shape = len(target.words), len(source.words)
     array = arrays[number] if number < len(arrays) else np.zeros((0, 0, 0))
     if not array.size and not shape[0] * shape[1]:
@@ -126,7 +129,7 @@ def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]])
         yield replace(pair, readings=readings)
 
 
-def gold_at(golds: Sequence[Gold] | None, number: int, source: Side, target: Side) -> Gold | None:
+def gold_at(golds: Sequence[Gold] | None, number: int, source: Sentence, target: Sentence) -> Gold | None:
     """The gold of a sentence; an error when there is none for it, or when it links words that are not there."""
     if golds is None:
         return None
@@ -136,7 +139,9 @@ def gold_at(golds: Sequence[Gold] | None, number: int, source: Side, target: Sid
     return golds[number]
 
 
-def _check_range(name: str, number: int, links: Collection[tuple[int, int]], source: Side, target: Side) -> None:
+def _check_range(
+    name: str, number: int, links: Collection[tuple[int, int]], source: Sentence, target: Sentence
+) -> None:
     for s, t in links:
         if s >= len(source.words) or t >= len(target.words):
             raise NormalignError(

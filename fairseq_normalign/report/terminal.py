@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..alignment.read_pair import ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
-from .pairs import ReadPair, links_of, soft_of
+from ..errors import one_line
 
 SHADES = " ·░▒▓█"
 ASCII_SHADES = " .:+*#"
@@ -31,11 +32,11 @@ def grid(
     pair: ReadPair, choice: Reading, look: Look, *, threshold: float | None = None, level: str = "word"
 ) -> Iterator[str]:
     """The lines of the grid: target words downward, source words across, two letters a cell (mark, shade)."""
-    source, target = pair.source.at(level).words, pair.target.at(level).words
+    source, target = ([*map(one_line, side.at(level).words)] for side in (pair.source, pair.target))
     soft = soft_of(pair, choice, level)
     links = set(links_of(pair, choice, threshold=threshold, level=level))
     shape = pair.readings[choice.method].shape
-    yield _painted(f"sentence {pair.id + 1} · {choice.label(shape)}", _BOLD, look)
+    yield _painted(one_line(f"sentence {pair.id + 1} · {choice.label(shape)}"), _BOLD, look)
     left = min(_LABEL, max((_width(word) for word in target), default=0))
     room = max(1, (look.width - left - 2) // 2)
     gold = pair.gold if level == "word" else None
@@ -92,13 +93,13 @@ def _head(words: Sequence[str], left: int) -> Iterator[str]:
 
 
 def _clusters(word: str) -> list[str]:
-    """Letters with what stands on them or takes no room: one place in the grid each."""
+    """Letters with the marks that stand on them: one place in the grid each."""
     clusters: list[str] = []
     for letter in word:
         if clusters and _width(letter) == 0:
             clusters[-1] += letter
         else:
-            clusters.append(letter if letter.isprintable() else "�")
+            clusters.append(letter)
     return clusters
 
 
@@ -108,13 +109,13 @@ def _width(text: str) -> int:
 
 
 def _letter_width(letter: str) -> int:
-    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me", "Cf"):
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(letter) in "WF" else 1
 
 
 def _right(word: str, places: int) -> str:
-    """The word at the right end of so many places; cut when it is longer. Control letters are never sent on."""
+    """The word at the right end of so many places; cut when it is longer."""
     letters = _clusters(word)
     if sum(map(_width, letters)) > places:
         while letters and sum(map(_width, letters)) > places - 1:

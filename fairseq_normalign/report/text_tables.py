@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import one_line
+
 _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}"})
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
     """Aligned columns, the first ``left`` of them to the left and the rest to the right."""
+    rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max((len(row[place]) for row in rows if place < len(row)), default=0) for place in range(_width(rows))]
     lines = [
         "  ".join(
@@ -22,12 +25,12 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 def tsv(rows: Sequence[Sequence[str]]) -> str:
     """One line a row, cells separated by tabs."""
-    return "".join("\t".join(row) + "\n" for row in rows)
+    return "".join("\t".join(map(one_line, row)) + "\n" for row in rows)
 
 
 def latex(rows: Sequence[Sequence[str]]) -> str:
     """Rows of a tabular, the first one as its head."""
-    lines = [" & ".join(cell.translate(_LATEX) for cell in row) + r" \\" for row in rows]
+    lines = [" & ".join(one_line(cell).translate(_LATEX) for cell in row) + r" \\" for row in rows]
     return "".join(f"{line}\n" for line in [*lines[:1], r"\hline", *lines[1:]])
 
 

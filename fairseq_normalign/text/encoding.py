@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..alignment.pieces import Segmentation, Span, segment
+from ..alignment.pieces import Segmentation, Sentence, Span, segment
 from ..files import words_of
 from .subwords import SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
-from .vocabulary import Sentence
+from .vocabulary import NUMBERS
 
 CACHED_WORDS = 200_000
 """Words whose pieces are remembered; bounds the memory on a text of any length."""
@@ -37,6 +37,7 @@ class LineCoder(Protocol):
 
     seen: int
     unknown: int
+    scheme: str
 
     def __call__(self, line: str) -> EncodedLine:
         """Return the pieces, indices and words of a line."""
@@ -57,15 +58,20 @@ class LineEncoder:
         *,
         tokenizer: Callable[[str], list[str]] | None = None,
         lowercase: bool = False,
-        end: bool = False,
+        front: Sequence[int] = (),
+        end: Sequence[int] = (),
         tags: str = TAGS,
     ) -> None:
-        """``end``: add the end of sentence, as the source side needs it."""
+        """``front``, ``end``: the indices of what is added to each line: language tags, the end of sentence."""
         self._dictionary = dictionary
         self._splitter = splitter
+        self.scheme = splitter.scheme
+        """How pieces are marked; :func:`check_words_known` says whether words can be made of them."""
+        self._words = "words" if splitter.scheme == NUMBERS else splitter.scheme
         self._tokenizer = tokenizer
         self._lowercase = lowercase
-        self._end = end
+        self._front = [dictionary[index] for index in front]
+        self._end = [dictionary[index] for index in end]
         self._is_tag = re.compile(tags).fullmatch
         self._known: dict[str, tuple[list[str], list[int]]] = {}
         self.seen = 0
@@ -77,23 +83,23 @@ class LineEncoder:
         """The pieces, indices and words of a line."""
         words = words_of(line)
         front = next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))
-        tags, words = words[:front], words[front:]
+        tags, words = [tag for tag in words[:front] if tag not in self._front], words[front:]
         if self._tokenizer is not None:
             words = self._tokenizer(" ".join(words))
         if self._lowercase:
             words = [word.lower() for word in words]
         split = self._word_by_word if isinstance(self._splitter, SubwordNmt) else self._whole
-        return self._encoded(tags, *split(words))
+        return self._encoded([*self._front, *tags], *split(words))
 
     def _whole(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]]:
         """-> words, pieces, indices, spans."""
         pieces = self._splitter(words)
-        found = segment(pieces, self._splitter.scheme)
+        found = segment(pieces, self._words)
         if isinstance(self._splitter, SentencePiece) and len(found.spans) != len(words):
             return self._word_by_word(words)  # its normalization has split or joined words
         if found.specials:
             pieces = [pieces[position] for start, stop in found.spans for position in range(start, stop)]
-            found = segment(pieces, self._splitter.scheme)
+            found = segment(pieces, self._words)
         return found.words, pieces, [self._dictionary.index(piece) for piece in pieces], found.spans
 
     def _word_by_word(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]]:
@@ -123,12 +129,12 @@ class LineEncoder:
         self.seen += len(indices)
         self.unknown += indices.count(self._dictionary.unk())
         front, last = len(tags), len(tags) + len(pieces)
-        end = [self._dictionary.eos_word] if self._end else []
+        end = self._end
         specials = (*range(front), *range(last, last + len(end)))
         moved = tuple((start + front, stop + front) for start, stop in spans) if front else tuple(spans)
         each = tuple((position, position + 1) for position in range(front, last))
         return EncodedLine(
-            [self._dictionary.index(tag) for tag in tags] + indices + [self._dictionary.eos()] * len(end),
+            [*map(self._dictionary.index, tags), *indices, *map(self._dictionary.index, end)],
             Sentence(
                 (*tags, *pieces, *end),
                 Segmentation(tuple(words), moved, specials),

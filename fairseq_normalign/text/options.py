@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import NormalignError
-from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
-
-TOKENIZERS = ("moses",)
+from .subwords import TOKENIZERS, AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 
 
 @dataclass(frozen=True)

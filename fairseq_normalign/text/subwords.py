@@ -38,21 +38,14 @@ REMEMBERED = 200_000
 
 
 class SubwordNmt:
-    """subword-nmt with the codes it learned."""
+    """Codes of subword-nmt, or of fastBPE: three columns, or two without a header."""
 
     scheme = "subword_nmt"
 
     def __init__(self, codes: str | Path) -> None:
         from subword_nmt.apply_bpe import BPE
 
-        lines = list(read_lines(codes))
-        for number, line in enumerate(lines, start=1):
-            says_version = number == 1 and line.startswith("#version:")
-            known = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
-            if not known if says_version else len(line.strip("\r ").split(" ")) != 2:
-                raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of subword-nmt: two pieces")
-        if not lines or (lines[1:] == [] and lines[0].startswith("#version:")):
-            raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt are wanted")
+        lines = _with_version(_merges(codes))
         try:
             self._bpe = BPE(io.StringIO("\n".join(lines) + "\n", newline="\n"))
         except (ValueError, IndexError, SystemExit) as error:
@@ -63,6 +56,39 @@ class SubwordNmt:
         if len(self._bpe.cache) > REMEMBERED:  # it would remember every word of a text of any length
             self._bpe.cache.clear()
         return self._bpe.segment_tokens(list(words))
+
+
+def _merges(codes: str | Path) -> list[str]:
+    """The lines of a file of codes, those of fastBPE without their counts."""
+    lines = list(read_lines(codes))
+    is_fast = bool(lines) and _columns(lines[0]) == 3 and not lines[0].startswith("#version:")
+    for number, line in enumerate(lines, start=1):
+        says_version = number == 1 and line.startswith("#version:")
+        known = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
+        if not known if says_version else not _is_merge(line, is_fast):
+            what = "fastBPE: two pieces and a count" if is_fast else "subword-nmt: two pieces"
+            raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of {what}")
+    if not lines or (lines[1:] == [] and lines[0].startswith("#version:")):
+        raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt or fastBPE are wanted")
+    return [line.strip("\r ").rpartition(" ")[0] for line in lines] if is_fast else lines
+
+
+def _columns(line: str) -> int:
+    return len(line.strip("\r ").split(" "))
+
+
+def _is_merge(line: str, is_fast: bool) -> bool:
+    return _columns(line) == 2 + is_fast and (not is_fast or line.strip("\r ").rpartition(" ")[2].isdecimal())
+
+
+def _with_version(lines: list[str]) -> list[str]:
+    """Codes without a header mean version 0.1 to subword-nmt; those in which no merge takes the mark ``</w>`` alone are
+    of version 0.2 (or of fastBPE, which means the same): there it is a part of a word's last letter from the start."""
+    if lines[0].startswith("#version:"):
+        return lines
+    second = [line.strip("\r ").rpartition(" ")[2] for line in lines]
+    marked = any(piece.endswith("</w>") for piece in second)
+    return ["#version: 0.2", *lines] if marked and "</w>" not in second else lines
 
 
 class SentencePiece:
@@ -85,14 +111,21 @@ class SentencePiece:
         return self._model.encode(" ".join(words), out_type=str)
 
 
-class MosesTokenizer:
-    """sacremoses, as the recipes use it: no escaping, aggressive dashes off."""
+TOKENIZERS = ("moses", "fairseq-moses")
+"""``moses``: as the recipes use it, no escaping, aggressive dashes off. ``fairseq-moses``: fairseq's ``--tokenizer
+moses``, as WMT19's models were trained, with ``&apos;`` and ``@-@``."""
 
-    def __init__(self, language: str) -> None:
+
+class MosesTokenizer:
+    """sacremoses, in one of the two ways of :data:`TOKENIZERS`."""
+
+    def __init__(self, language: str, name: str = "moses") -> None:
         from sacremoses import MosesTokenizer as Moses
 
         self._moses: Any = Moses(lang=language)
+        as_fairseq = name == "fairseq-moses"
+        self._options = {"escape": as_fairseq, "aggressive_dash_splits": as_fairseq}
 
     def __call__(self, line: str) -> list[str]:
         """The words of a raw line."""
-        return [word for token in self._moses.tokenize(line, escape=False) for word in words_of(token)]
+        return [word for token in self._moses.tokenize(line, **self._options) for word in words_of(token)]

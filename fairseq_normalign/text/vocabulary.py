@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from ..alignment.pieces import Segmentation, segment
+from ..alignment.pieces import Sentence, segment
 from ..errors import NormalignError
 from .tags import TAGS
 
@@ -32,9 +31,20 @@ def scheme_of_post_process(symbol: str | None) -> str:
     return POST_PROCESS_SCHEMES[symbol]
 
 
+NUMBERS = "numbers"
+"""The scheme of fairseq's ``--bpe gpt2``: the dictionary holds the numbers of GPT-2's encoder.json, not pieces."""
+
+
 def scheme_of_dictionary(dictionary: Any) -> str:
-    """How pieces are marked in a dictionary, by looking at it."""
-    symbols: list[str] = dictionary.symbols[dictionary.nspecial :]
+    """How pieces are marked in a dictionary, by looking at it: a scheme of :func:`segment`, or NUMBERS."""
+    symbols = [symbol for symbol in dictionary.symbols[dictionary.nspecial :] if not symbol.startswith("madeupword")]
+    if symbols and sum(symbol.isdecimal() for symbol in symbols) * 10 > len(symbols) * 9:
+        return NUMBERS
+    if sum(symbol.startswith("Ġ") for symbol in symbols) * 20 > len(symbols):
+        return "gpt2"
+    letters = sum(len(symbol) == 1 for symbol in symbols) * 10 > len(symbols) * 9
+    if "▁" in symbols and letters:
+        return "bytebpe" if _are_bytes(symbols) else "sentencepiece"  # fairseq's --bpe bytes, or characters
     if sum(symbol.startswith("▁") for symbol in symbols) * 20 > len(symbols):
         return "sentencepiece"
     if any(symbol.endswith("@@") for symbol in symbols):
@@ -42,22 +52,18 @@ def scheme_of_dictionary(dictionary: Any) -> str:
     return "words"
 
 
-@dataclass(frozen=True)
-class Sentence:
-    """One side of a pair as the model has it: the piece at every position, and which of them make up words."""
+def _are_bytes(symbols: Sequence[str]) -> bool:
+    """Whether single letters stand for bytes: fairseq writes the byte b as itself, or, unprintable, as 0x100 + b."""
+    codes = [ord(symbol) for symbol in symbols if len(symbol) == 1 and symbol != "▁"]
+    return all(code < 0x200 for code in codes) and any(0x180 <= code <= 0x1A0 for code in codes)
 
-    pieces: tuple[str, ...]
-    by_word: Segmentation
-    by_piece: Segmentation
 
-    def at(self, level: str) -> Segmentation:
-        """The segmentation at level 'word' or 'piece'."""
-        return self.by_word if level == "word" else self.by_piece
-
-    @property
-    def front(self) -> int:
-        """How many language tags stand in front."""
-        return next((n for n, position in enumerate(self.by_piece.specials) if position != n), 0) if self.pieces else 0
+def check_words_known(scheme: str) -> None:
+    """Raise an error where words cannot be made out of pieces: links of pieces must not pass for links of words."""
+    if scheme == NUMBERS:
+        raise NormalignError(
+            "the dictionary holds the numbers of GPT-2's encoder.json: its words are not known; align pieces instead"
+        )
 
 
 class Vocabulary:
@@ -66,7 +72,7 @@ class Vocabulary:
     def __init__(self, dictionary: Any, scheme: str, *, tags: str = TAGS, ignored: Iterable[int] = ()) -> None:
         """``ignored``: indices that are never printed, beside the end and the start of a sentence."""
         self.dictionary = dictionary
-        self.scheme = scheme
+        self.scheme = "words" if scheme == NUMBERS else scheme
         self._tags = re.compile(tags)
         self._ignored = frozenset(ignored) | {dictionary.eos(), dictionary.bos(), dictionary.pad()}
 

@@ -8,7 +8,7 @@ download_step() { # LIST
     printf '%s\n' "nothing to do: CORPUS=$CORPUS" && return
   fi
   [ -t 2 ] && echo
-  step download "$1" --to "$WORK/download" --mirror "${MIRROR:-}"
+  step download "$1" --to "$WORK/download" --mirror "${MIRROR:-}" --accept "${ACCEPT:-}"
   done_after
 }
 

@@ -11,7 +11,7 @@ train_guided() { # DIRECTION
   mkdir -p "$model"
   # shellcheck disable=SC2086
   run_training "$(gpus)" "$WORK/3_train.$1.log" "$BINARY/$1" --source-lang "${1%-*}" --target-lang "${1#*-}" --load-alignments \
-    --user-dir "$HERE/guided_alignment" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
+    --user-dir "$(user_dir)" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
     --criterion guided_alignment --guided-layer "$(guided_layer)" --guided-null "$GUIDED_NULL" \
     --translation-weight "$TRANSLATION_WEIGHT" --label-smoothing 0.1 --dropout "$DROPOUT" \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
@@ -23,6 +23,6 @@ train_guided() { # DIRECTION
 
 announce "3 training $MAX_UPDATE updates on the links"
 complete "$BINARY/de-en" && complete "$BINARY/en-de" || fail "there is no binary data yet; run 2_binarize.sh first"
-needs fairseq-train
+needs fairseq-train normalign
 for_each "$(at_once "$(gpus)")" train_guided $DIRECTIONS
 done_after

@@ -34,7 +34,7 @@ def test_every_layer_and_head_in_the_order_of_the_lines(plain_checkpoint, binari
         assert pair.source.by_word.words == expected.source
         reading = pair.readings["norms"]
         assert reading.heads.shape[:2] == (3, 2)
-        words = to_words(reading.layers, pair.target.by_word, pair.source.by_word, "awi")[0]
+        words = to_words(reading.steps, pair.target.by_word, pair.source.by_word, "awi")[0]
         np.testing.assert_allclose(words, expected.layers, rtol=1e-4, atol=1e-6)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -70,6 +71,29 @@ def test_nothing_is_at_its_place_before_the_end(tmp_path):
     writer.close()
     assert len(Dump(tmp_path / "dump")) == 1
     assert [path.name for path in tmp_path.iterdir()] == ["dump"]
+
+
+def test_a_sentence_is_in_a_dump_once(tmp_path):
+    with DumpWriter(tmp_path / "dump", method="norms") as writer:
+        for number in (5, 5, 3, 2000):
+            add(writer, number)
+        with pytest.raises(NormalignError, match="sentence 5 was added before"):
+            add(writer, 5)
+    assert Dump(tmp_path / "dump").ids() == [(5, 0), (5, 1), (3, 0), (2000, 0)]
+    index = tmp_path / "dump" / "index.jsonl"
+    index.write_text(index.read_text().replace('"id": 3', '"id": 5'))
+    with pytest.raises(NormalignError, match=r"index.jsonl:3: sentence 5 with rank 0 is there twice, first in line 1"):
+        Dump(tmp_path / "dump").ids()
+
+
+@pytest.mark.parametrize("name", ["meta.json", "index.jsonl", "shard-00000.safetensors"])
+def test_a_pipe_in_the_place_of_a_file_does_not_wait(tmp_path, name):
+    with DumpWriter(tmp_path / "dump", method="norms") as writer:
+        add(writer, 0)
+    (tmp_path / "dump" / name).unlink()
+    os.mkfifo(tmp_path / "dump" / name)
+    with pytest.raises(NormalignError, match="is a pipe or a device"):
+        list(Dump(tmp_path / "dump"))
 
 
 def test_where_it_cannot_be_written(tmp_path):

@@ -7,7 +7,17 @@ from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.formats.blocks import Block
 from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.score import COUNTS, METRICS, count_blocks, count_links, metrics_of, score, score_of
+from fairseq_normalign.alignment.score import (
+    COUNTS,
+    METRICS,
+    count_blocks,
+    count_links,
+    count_sources,
+    gold_block,
+    metrics_of,
+    score,
+    score_of,
+)
 from fairseq_normalign.errors import NormalignError
 
 LINK = st.tuples(st.integers(0, 4), st.integers(0, 4))
@@ -21,11 +31,26 @@ def block_of(sentences):
     return Block(len(sentences), table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool))
 
 
+def counted_as_sets(gold, links):
+    found = set(links)
+    return [len(found), len(gold.sure), len(gold.possible), len(found & gold.sure), len(found & gold.possible)]
+
+
 @given(CORPUS)
 def test_blocks_are_counted_like_sets(corpus):
     gold = block_of([[*((*x, False) for x in g.possible), *((*x, True) for x in g.sure)] for g, _ in corpus])
     hypothesis = block_of([[(*link, True) for link in links] for _, links in corpus])
-    assert count_blocks(gold, hypothesis).tolist() == [list(count_links(g, links)) for g, links in corpus]
+    assert count_blocks(gold, hypothesis).tolist() == [counted_as_sets(*one) for one in corpus]
+    assert count_links(*zip(*corpus, strict=True)).tolist() == [counted_as_sets(*one) for one in corpus]
+
+
+@given(st.lists(st.tuples(GOLD, st.lists(st.integers(-1, 4), max_size=5)), min_size=1, max_size=6), st.integers(1, 3))
+def test_best_sources_are_counted_like_sets(corpus, times):
+    golds, decided = zip(*corpus, strict=True)
+    links = [[(s, t) for t, s in enumerate(sources) if s >= 0] for sources in decided]
+    expected = [counted_as_sets(*one) for one in zip(golds, links, strict=True)]
+    sources = [np.array(one, dtype=np.intp) for one in decided]
+    assert count_sources(gold_block(golds).repeated(times), sources * times).tolist() == expected * times
 
 
 @given(CORPUS, st.sampled_from([0.0, 0.3, 0.5, 1.0]))

@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_normalign.analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer, categorize
 from fairseq_normalign.analysis.categories import CategoryShares
-from fairseq_normalign.analysis.comparison import spearman
+from fairseq_normalign.analysis.correlation import spearman
 from fairseq_normalign.analysis.dispersion import Dispersion
 from fairseq_normalign.analysis.frequency import Frequency
 from fairseq_normalign.analysis.head_roles import Heads

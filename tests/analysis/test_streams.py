@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_normalign.analysis.comparison import spearman
+from fairseq_normalign.analysis.correlation import spearman
 from fairseq_normalign.analysis.streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE, Moments, RankCorrelation, Sample
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import io
 import os
 import subprocess
@@ -91,6 +92,13 @@ def test_standard_input_and_output(tiny_pair, aligned, capsys, monkeypatch):
     captured = capsys.readouterr()
     assert captured.out == aligned.read_text()
     assert captured.err == ""
+
+
+def test_packed_texts(tiny_pair, aligned, tmp_path):
+    for language in ("de", "en"):
+        (tmp_path / f"{language}.gz").write_bytes(gzip.compress((tiny_pair.folder / f"text.{language}").read_bytes()))
+    assert align(*tiny_pair.arguments(tmp_path / "de.gz", tmp_path / "en.gz"), "-o", tmp_path / "out") == 0
+    assert (tmp_path / "out").read_bytes() == aligned.read_bytes()
 
 
 def test_progress_is_shown_when_asked_for(tiny_pair, tmp_path, capsys):
@@ -222,6 +230,57 @@ class TestResume:
         assert align(*arguments, "--resume") == 2
         assert "the first 12 lines are not those of the interrupted run" in capsys.readouterr().err
         assert (tmp_path / "out.part").exists()
+
+    @pytest.mark.parametrize("lines", [0, 4, 8, 40])
+    def test_refuses_a_text_of_another_length(self, tiny_pair, tmp_path, monkeypatch, capsys, lines):
+        texts = [tmp_path / "s", tmp_path / "t"]
+        for path, language in zip(texts, ("de", "en"), strict=True):
+            path.write_bytes((tiny_pair.folder / f"text.{language}").read_bytes())
+        arguments = [*tiny_pair.arguments(*texts), "-o", tmp_path / "out"]
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        for path in texts:
+            path.write_text("".join((path.read_text().splitlines(keepends=True) * 2)[:lines]))
+        assert align(*arguments, "--resume") == 2
+        assert f"the number of lines was 30, is {lines}" in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+    def test_refuses_a_shorter_text_on_standard_input(self, tiny_pair, tmp_path, monkeypatch, capsys):
+        text = (tiny_pair.folder / "text.de").read_bytes().splitlines(keepends=True)
+        target = tmp_path / "t"
+        target.write_bytes((tiny_pair.folder / "text.en").read_bytes())
+        arguments = [*tiny_pair.arguments("-", target), "-o", tmp_path / "out"]
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(text))))
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(text[:8]))))
+        target.write_text("".join(target.read_text().splitlines(keepends=True)[:8]))
+        assert align(*arguments, "--resume") == 2
+        assert "there are fewer lines than those of the interrupted run" in capsys.readouterr().err
+
+    def test_refuses_other_dictionaries(self, tiny_pair, tmp_path, monkeypatch, capsys):
+        data = tmp_path / "data"
+        data.mkdir()
+        for language in ("de", "en"):
+            (data / f"dict.{language}.txt").write_bytes((tiny_pair.folder / f"dict.{language}.txt").read_bytes())
+        arguments = [*tiny_pair.arguments(), "--data", data, "-o", tmp_path / "out"]
+        assert self.interrupt(monkeypatch, *arguments) == 130
+        first, second, *rest = (data / "dict.de.txt").read_text().splitlines(keepends=True)
+        (data / "dict.de.txt").write_text("".join([second, first, *rest]))
+        assert align(*arguments, "--resume") == 2
+        assert "cannot go on: the dictionaries was" in capsys.readouterr().err
+
+    def test_asks_before_it_throws_work_away(self, tiny_pair, tmp_path, monkeypatch, whole, capsys):
+        out = tmp_path / "out"
+        assert self.interrupt(monkeypatch, *tiny_pair.arguments(), "-o", out) == 130
+        capsys.readouterr()
+        assert align(*tiny_pair.arguments(), "-o", out) == 2
+        said = capsys.readouterr().err
+        assert (
+            "out.part: 12 pairs of an unfinished run are kept here; --resume goes on with it, --restart throws" in said
+        )
+        assert len(links(tmp_path / "out.part")) == 12
+        assert align(*tiny_pair.arguments(), "-o", out, "--resume", "--restart") == 2
+        assert align(*tiny_pair.arguments(), "-o", out, "--restart") == 0
+        assert out.read_bytes() == whole.read_bytes()
 
     def test_auto_keeps_its_choice(self, tiny_pair, tmp_path, monkeypatch, capsys):
         arguments = [*tiny_pair.arguments(), "--layer", "auto", "-o", tmp_path / "out"]

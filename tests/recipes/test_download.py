@@ -96,6 +96,30 @@ def test_a_wrong_digest_is_one_line_that_names_both(run_python: Steps, tmp_path:
     assert hashlib.sha256(CONTENT).hexdigest() in message
 
 
+def test_a_published_sum_that_does_not_fit_says_whose_it_is_and_how_to_go_on(
+    run_python: Steps, tmp_path: Path, mirror: str
+) -> None:
+    listed = tmp_path / "files.tsv"
+    listed.write_text(f"a.tgz\t{'0' * 32}\t17\thttps://example.org/data/a.tgz\tsomebody's list\n", encoding="utf-8")
+    arguments = ["download", listed, "--to", tmp_path, "--mirror", mirror]
+    assert "17 were expected" in one_line(run_python(*arguments))
+    (tmp_path / "a.tgz").write_bytes(CONTENT)
+    message = one_line(run_python(*arguments))
+    digest = hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()
+    assert f"its MD5 is {digest}, {'0' * 32} was expected by somebody's list" in message
+    assert "ACCEPT=a.tgz" in message
+    assert run_python(*arguments, "--accept", "b.tgz a.tgz").returncode == 0
+    assert hashlib.sha256(CONTENT).hexdigest() in (tmp_path / "SHA256SUMS").read_text(encoding="utf-8")
+    (tmp_path / "a.tgz").unlink()
+    assert run_python(*arguments, "--accept", "a.tgz").returncode == 0
+
+
+def test_how_much_is_to_come_is_said_beforehand(run_python: Steps, tmp_path: Path) -> None:
+    listed = RECIPES / "wmt16_de_en" / "files.tsv"
+    result = run_python("download", listed, "--to", tmp_path, "--mirror", "http://127.0.0.1:9")
+    assert result.stdout == "to fetch: 3 files of 1.65 GB, and 2 of unknown size\n"
+
+
 def test_a_file_that_changed_since_it_first_came_is_noticed(run_python: Steps, tmp_path: Path, mirror: str) -> None:
     listed = write_list(tmp_path / "files.tsv")
     assert run_python("download", listed, "--to", tmp_path, "--mirror", mirror).returncode == 0

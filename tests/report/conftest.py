@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.pieces import segment
+from fairseq_normalign.alignment.pieces import Sentence, segment
+from fairseq_normalign.alignment.read_pair import ReadPair
 from fairseq_normalign.alignment.readings import MethodReading
-from fairseq_normalign.report.pairs import ReadPair, Side
 
 
-def make_side(words: Sequence[str], rng: np.random.Generator, *, end: bool) -> Side:
+def make_side(words: Sequence[str], rng: np.random.Generator, *, end: bool) -> Sentence:
     pieces: list[str] = []
     for word in words:
         cut = int(rng.integers(1, max(2, len(word)))) if len(word) > 2 and rng.random() < 0.4 else 0
         pieces += [word[:cut] + "@@", word[cut:]] if cut else [word]
     whole = (*pieces, *(["</s>"] if end else []))
-    return Side(whole, segment(whole, "subword_nmt", specials={"</s>"}))
+    return Sentence.of(whole, segment(whole, "subword_nmt", specials={"</s>"}))
 
 
 def make_pair(

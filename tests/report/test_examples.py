@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.read_pair import links_of
 from fairseq_normalign.alignment.readings import Reading, every_reading
 from fairseq_normalign.alignment.score import score
-from fairseq_normalign.analysis.comparison import Sampling
-from fairseq_normalign.report.examples import best_choice, choose_examples
-from fairseq_normalign.report.pairs import links_of
-from fairseq_normalign.report.report_folder import compare_pairs, decisions_of
+from fairseq_normalign.analysis.comparison import compare_pairs
+from fairseq_normalign.analysis.decisions import decisions_of
+from fairseq_normalign.analysis.error_rates import Sampling
+from fairseq_normalign.analysis.examples import choose_examples
+from fairseq_normalign.analysis.pair_counts import best_reading
 
 WORDS = "a b c d e f g".split()
 
@@ -25,9 +27,9 @@ def aer(pairs, choice):
     return score([pair.gold for pair in pairs], [links_of(pair, choice) for pair in pairs]).aer
 
 
-def test_best_choice_has_the_lowest_aer_of_its_method(pairs):
+def test_best_reading_has_the_lowest_aer_of_its_method(pairs):
     every = [choice for choice in every_reading("norms", pairs[0].readings["norms"].shape) if choice.head is None]
-    assert aer(pairs, best_choice(pairs, "norms")) == min(aer(pairs, choice) for choice in every)
+    assert aer(pairs, best_reading(pairs, "norms")) == min(aer(pairs, choice) for choice in every)
 
 
 def test_examples_are_the_extremes(pairs):

@@ -10,11 +10,12 @@ pytest.importorskip("matplotlib")
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.patches import Rectangle
 
+from fairseq_normalign.alignment.pieces import Sentence
+from fairseq_normalign.alignment.read_pair import ReadPair, links_of, soft_of
 from fairseq_normalign.alignment.readings import MethodReading, Reading
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.report.figures import RIGHT, WRONG, Style, figure_of, save_figure
 from fairseq_normalign.report.fonts import missing_letters, note_on_missing, usable_families, visual_order
-from fairseq_normalign.report.pairs import ReadPair, Side, links_of, soft_of
 
 CHOICES = [Reading("weights", 0), Reading("norms", 0), Reading("norms", 2, None, "awo")]
 
@@ -111,7 +112,7 @@ def test_names_that_are_no_figure_are_refused(pair, tmp_path):
 
 
 def test_dollars_and_markup_are_only_text():
-    sides = Side.of_words(["$x_1$", "a^2", "<b>", "\\alpha"]), Side.of_words(["$", "%", "{}", "_"])
+    sides = Sentence.of_words(["$x_1$", "a^2", "<b>", "\\alpha"]), Sentence.of_words(["$", "%", "{}", "_"])
     pair = ReadPair(0, *sides, {"$m$": MethodReading(words=np.ones((1, 4, 4)))})
     figure, _ = figure_of(pair, [Reading("$m$", 0, None, "")])
     FigureCanvasAgg(figure).draw()

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.read_pair import links_of, soft_of
 from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.report.page import write_page
-from fairseq_normalign.report.pairs import links_of, soft_of
 
 pytestmark = pytest.mark.browser
 

@@ -10,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairseq_normalign.alignment.merge import merge
+from fairseq_normalign.alignment.read_pair import links_of, soft_of
 from fairseq_normalign.alignment.readings import Reading, every_reading
-from fairseq_normalign.alignment.score import count_links, score
+from fairseq_normalign.alignment.score import metrics_of, score
 from fairseq_normalign.alignment.steps_to_words import SETTINGS, rows_of
+from fairseq_normalign.analysis.pair_counts import pair_counts
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.report.counts import aer_of, argmax_counts
-from fairseq_normalign.report.pairs import links_of, soft_of
 from fairseq_normalign.report.quantize import (
     QUANTIZATION_STEPS,
     SIGNED_STEPS,
@@ -49,17 +49,18 @@ def test_links_by_threshold_are_the_shares_above_it(pair):
 
 
 def test_counts_are_those_of_the_scorer(pair):
-    counts = argmax_counts(pair)
+    counts = pair_counts(pair)
     choices = every_choice(pair)
     assert len(choices) == len(counts) == 2 * 3 * 3 * 2 + 1
     for choice, row in zip(choices, counts, strict=True):
-        links, sure, _, sure_hits, possible_hits = count_links(pair.gold, links_of(pair, choice))
-        assert row.tolist() == [links, sure_hits, possible_hits]
-        assert aer_of(row, sure) == pytest.approx(score([pair.gold], [links_of(pair, choice)]).aer)
+        links, gold = set(links_of(pair, choice)), pair.gold
+        sizes = [len(links), len(gold.sure), len(gold.possible), len(links & gold.sure), len(links & gold.possible)]
+        assert row.tolist() == sizes
+        assert metrics_of(row)["aer"] == pytest.approx(score([gold], [links]).aer)
 
 
 def test_aer_of_nothing_is_zero():
-    assert aer_of(np.zeros(3, dtype=int), 0) == 0
+    assert metrics_of(np.zeros(5, dtype=int))["aer"] == 0
 
 
 def test_labels_count_from_one():

@@ -7,8 +7,9 @@ import re
 import numpy as np
 
 from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.alignment.pieces import Sentence
+from fairseq_normalign.alignment.read_pair import ReadPair
 from fairseq_normalign.alignment.readings import MethodReading, Reading
-from fairseq_normalign.report.pairs import ReadPair, Side
 from fairseq_normalign.report.terminal import Look, grid
 
 SOFT = np.array([[[1.0, 0.02, 0.0], [0.4, 0.0, 0.5], [0.0, 0.3, 0.3]]])
@@ -16,7 +17,7 @@ SOFT = np.array([[[1.0, 0.02, 0.0], [0.4, 0.0, 0.5], [0.0, 0.3, 0.3]]])
 
 def small(words=("das", "alte", "Haus"), gold=True):
     links = Gold(frozenset({(0, 0), (1, 1)}), frozenset({(1, 2)}))
-    sides = Side.of_words(words), Side.of_words(("the", "old", "house"))
+    sides = Sentence.of_words(words), Sentence.of_words(("the", "old", "house"))
     return ReadPair(0, *sides, {"norms": MethodReading(words=SOFT)}, links if gold else None)
 
 

@@ -246,7 +246,7 @@ class Checkpoints:
                     holder[chance.choice(sorted(map(str, holder.keys())))] = chance.choice(values[:10])
 
     def take(self, content: bytes, folder: Path) -> None:
-        from fairseq_normalign.aligning.interface import load
+        from fairseq_normalign.interface import load
 
         path = folder / "model.pt"
         path.write_bytes(content)
@@ -345,7 +345,7 @@ def _download_list(content: bytes, folder: Path) -> None:
         assert (folder / wanted.name).parent == folder
         assert wanted.name not in ("", ".", "..")
         assert wanted.size is None or wanted.size >= 0
-        assert wanted.sha256 is None or len(bytes.fromhex(wanted.sha256)) == 32
+        assert wanted.sum is None or len(bytes.fromhex(wanted.sum)) in (16, 32)
 
 
 def _noted(content: bytes, folder: Path) -> None:

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -126,6 +127,14 @@ def scored(gold: bytes | str, hyp: bytes | str, source: str = "", target: str = 
         return given
 
     return make
+
+
+ODD_NAME = "hy\tp\n\x1b[2J\u202e\x7f"
+
+
+def _oddly_named(style: str) -> Make:
+    """A hypothesis whose file name holds letters that steer a terminal."""
+    return lambda room: [room.write("gold", "0-0\n"), room.write(ODD_NAME, "0-0\n"), "--style", style]
 
 
 def damaged(damage: Callable[[Path], object], *options: object, source: str = "w1 w2\n", target: str = "w2\n") -> Make:
@@ -386,6 +395,11 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("ids up to the sky", "convert", files("SENT: 99999999\nS 1 1\n", "--to=talp"), refused("are they line numbers?")),
     ("letters that steer a terminal", "convert", files("0-0 \x1b[2J\n", "--to=talp"), refused(r"'\x1b[2J' is neither")),
     ("letters that steer a terminal", "view", with_links("\x1b[2J\n", "a\n", "0-0\n"), accepted(lambda seen: "\x1b" not in seen.out)),
+    ("letters that steer a terminal", "view", with_links("a\u202eb\u200b\u2066\n", "c\u200dd\n", "0-0\n"), accepted(lambda seen: r"c\u200dd" in seen.out and not set(seen.out) & set("\u202e\u200b\u2066\u200d"))),
+    *[
+        ("letters that steer a terminal", "score", _oddly_named(style), accepted(lambda seen: not set(seen.out) & set("\x1b\u202e\x7f")))
+        for style in ("table", "tsv", "json", "latex")
+    ],
     # -- models
     ("wrong dictionary", "align", damaged(entries(lambda rows: [b"x" + row for row in rows])), accepted(targets(1), "2 of 2 source pieces are not")),
     ("dictionary of another size", "align", damaged(entries(lambda rows: rows[:-3])), refused(f"has {WORDS + 4} embeddings, the dictionary")),
@@ -457,6 +471,37 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("output directory not writable", "align", to("/proc/links", texts(SHORT, SHORT)), refused("/proc/links")),
     ("output directory not writable", "convert", to("/proc/links", files("0-0\n", "--to=talp")), refused("/proc/links: no such file")),
     ("output directory not writable", "compare", to("/proc/table", with_gold(SHORT, SHORT, "0-0\n")), refused("/proc/table")),
+    *[
+        ("output is an input", verb, make, refused("would replace it"))
+        for verb, make in {
+            "align": lambda room: [*texts(SHORT, SHORT)(room), "-o", room.folder / "text.de"],
+            "compare": lambda room: [*with_gold(SHORT, SHORT, "0-0\n")(room), "-o", room.folder / "gold"],
+            "layers": lambda room: [*texts(SHORT, SHORT)(room), "-o", room.folder / "." / "text.en"],
+            "view": lambda room: [*with_links("a\n", "b\n", "0-0\n")(room), "--html", room.folder / "links"],
+            "score": lambda room: [*scored("0-0\n", "0-0\n")(room), "-o", room.folder / "hyp"],
+            "symmetrize": lambda room: [*files("0-0\n", "0-0\n")(room), "-o", room.folder / "file1"],
+            "convert": lambda room: [*files("0-0\n", "--to=talp")(room), "-o", room.folder / "file0"],
+            "prune": lambda room: [room.models.path(), "-o", room.models.path()],
+        }.items()
+    ],
+    ("output is an input", "align", lambda room: [*texts(SHORT, SHORT, "--scores", room.folder / "text.de")(room), "-o", room.outputs / "out"], refused("would replace it")),
+    ("output is an input", "align", lambda room: [*room.model(), "--source", room.write("links.part", SHORT), "--target", room.write("t", SHORT), "-o", room.folder / "links"], refused("would replace it")),
+    *[
+        ("output without a name", verb, to("", make), refused("an output needs a name"))
+        for verb, make in {
+            "align": texts(SHORT, SHORT),
+            "view": with_links("a\n", "b\n", "0-0\n"),
+            "report": with_gold(SHORT, SHORT, "0-0\n"),
+            "score": scored("0-0\n", "0-0\n"),
+            "convert": files("0-0\n", "--to=talp"),
+        }.items()
+    ],
+    ("output without a name", "align", texts(SHORT, SHORT, "--scores", ""), refused("an output needs a name")),
+    ("output is a device", "align", to("/dev/stdout", texts("w1\n", "w2\n")), accepted(lambda seen: seen.out == "0-0\n")),
+    ("output is a device", "score", to("/dev/fd/1", scored("0-0\n", "0-0\n")), accepted(shows("AER"))),
+    ("output is a device", "align", to("/dev/null", texts("w1\n", "w2\n")), accepted(lambda seen: not seen.out)),
+    ("output is a device", "align", to("/dev/stdout", texts("w1\n", "w2\n", "--scores", "/dev/fd/1")), refused("only the links (-o) can go to standard output")),
+    ("output is a device", "align", to("/dev/stdout", texts("w1\n", "w2\n", "--resume")), refused("--resume needs a file")),
     ("output is a directory", "align", to("OUTPUTS", texts(SHORT, SHORT)), refused("is a directory")),
     ("output is a directory", "score", to("OUTPUTS", scored("0-0\n", "0-0\n")), refused("is a directory")),
     ("disk full", "align", to("/dev/full", texts(SHORT, SHORT)), refused("/dev/full: no space left on device")),
@@ -547,6 +592,7 @@ def test_the_table_has_every_kind_of_bad_input():
         "|wrong BPE codes|dictionary of another size|truncated checkpoint|another architecture|a directory for a file"
     )
     listed += "|output directory missing|output directory not writable|disk full"
+    listed += "|output is an input|output without a name|output is a device|letters that steer a terminal"
     assert not set(listed.split("|")) - named
     assert LONGEST < 5000
 
@@ -698,6 +744,37 @@ def test_the_command_itself_refuses_in_one_line(room):
     assert errors.decode().count("\n") == 1
     assert "text.de:2: byte 0xff" in errors.decode()
     assert room.leftovers() == []
+
+
+def test_inputs_survive_being_named_as_outputs(room):
+    text = room.write("text.part", "w1 w2\n")
+    given = [*map(str, room.model()), "--source", str(text), "--target", str(text)]
+    for out in (text, room.folder / "text"):
+        assert main(["align", *given, "-o", str(out)]) == 2
+    assert text.read_text() == "w1 w2\n"
+
+
+def test_the_null_device_as_an_ordinary_user(room):
+    if os.geteuid() != 0:
+        pytest.skip("the rows of the table run as an ordinary user already")
+    with tempfile.TemporaryDirectory() as place:  # pytest's own are closed to other users
+        os.chmod(place, 0o755)
+        links = Path(place) / "links"
+        links.write_text("0-0\n")
+        given = ["convert", links, "--to", "talp", "-o", "/dev/null"]
+        child = forked_main(given, room.write("errors", ""), lambda: os.setresuid(65534, 65534, 65534))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0, (room.folder / "errors").read_text()
+
+
+def test_tables_of_odd_names_keep_their_columns(room, capsys):
+    gold, hyp = room.write("gold", "0-0\n"), room.write(ODD_NAME, "0-0\n")
+    assert main(["score", str(gold), str(hyp), "--style", "tsv", "--per-sentence", str(room.outputs / "each")]) == 0
+    rows = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    rows_each = [line.split("\t") for line in (room.outputs / "each").read_text().splitlines()]
+    assert len(rows) == len(rows_each) == 2
+    assert [len(row) for row in rows] == [len(rows[0])] * 2
+    assert [len(row) for row in rows_each] == [len(rows_each[0])] * 2
+    assert rows[1][0].endswith(r"hy\tp\n\x1b[2J\u202e\x7f")
 
 
 def test_a_dump_is_whole_or_not_there(room):

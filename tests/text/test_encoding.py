@@ -16,7 +16,7 @@ def dictionary():
 
 
 def test_unknown_pieces_stay_in_their_word(dictionary):
-    line = LineEncoder(dictionary, AlreadyPieces(), end=True)("das ge@@ ha@@ us nix")
+    line = LineEncoder(dictionary, AlreadyPieces(), end=(dictionary.eos(),))("das ge@@ ha@@ us nix")
     assert line.sentence.by_word.words == ("das", "gehaus", "nix")
     assert line.sentence.by_word.spans == ((0, 1), (1, 4), (4, 5))
     assert line.sentence.by_word.specials == (5,)
@@ -45,6 +45,6 @@ def test_codes_keep_every_word_apart(dictionary, tmp_path):
 
 
 def test_an_empty_line_has_no_words(dictionary):
-    line = LineEncoder(dictionary, AlreadyPieces(), end=True)("   ")
+    line = LineEncoder(dictionary, AlreadyPieces(), end=(dictionary.eos(),))("   ")
     assert line.sentence.by_word.words == ()
     assert line.indices == [2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -38,6 +38,23 @@ class Block:
         if self.lines is None:
             return self.first_line + int(self.sentence[link])
         return int(self.lines[link if self.line_per_link else self.sentence[link]])
+
+    @classmethod
+    def of(cls, sentences: Sequence[Iterable[tuple[int, int, bool]]]) -> Block:
+        """Make a block of sentences given as links (source, target, sure); the reverse of :meth:`sentences`.
+
+        >>> list(Block.of([[(0, 0, True)], [(1, 0, False), (0, 1, True)]]).sentences())
+        [[(0, 0, True)], [(0, 1, True), (1, 0, False)]]
+        """
+        rows = [(number, *link) for number, links in enumerate(sentences) for link in links]
+        sentence, source, target, sure = np.array(rows, dtype=np.int64).reshape(-1, 4).T
+        return cls(len(sentences), sentence, source, target, sure.astype(bool))
+
+    def repeated(self, times: int) -> Block:
+        """Return the sentences of the block, all of them ``times`` times, one after the other."""
+        offsets = np.repeat(np.arange(times) * self.count, len(self))
+        source, target, sure = (np.tile(column, times) for column in (self.source, self.target, self.sure))
+        return Block(self.count * times, np.tile(self.sentence, times) + offsets, source, target, sure)
 
     def reversed(self) -> Block:
         """The same links with source and target exchanged."""

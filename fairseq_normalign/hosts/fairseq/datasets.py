@@ -63,15 +63,34 @@ def post_process_original_text(dataset: Any, symbol: str | None) -> None:
             side.get_original_text = get_original_text  # type: ignore[union-attr]
 
 
+def sentence_numbers(dataset: Any, indices: Any) -> np.ndarray:
+    """The numbers of the sentences at ``indices``: a dataset of several directions counts batches, not sentences.
+
+    Nothing for several directions at once, as in training.
+    """
+    if not hasattr(dataset, "longest_dataset"):
+        return np.asarray(indices)
+    return np.asarray([] if dataset.eval_key is None else dataset._ordered_indices[dataset.eval_key], dtype=np.int64)
+
+
+def size_of(dataset: Any, number: int) -> str:
+    """How many pieces the sentence has, on each of its sides."""
+    if hasattr(dataset, "longest_dataset"):
+        dataset = dataset.datasets[dataset.eval_key]
+    size = dataset.size(number)
+    return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
+
+
 def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[EncodedPair]:
-    """Return the first ``count`` pairs of a dataset; none when it has no targets."""
-    if getattr(dataset, "tgt", None) is None:
-        return []
+    """Return the first ``count`` pairs of a dataset as the model gets them; none when it has no targets."""
+    if hasattr(dataset, "longest_dataset"):  # of several directions
+        dataset = dataset.datasets.get(dataset.eval_key, ())
     source, target = vocabularies
     pairs = []
     for number in range(min(count, len(dataset))):
-        pieces, words = (side[number].tolist() for side in (dataset.src, dataset.tgt))
-        if words and words[-1] == target.dictionary.eos():
-            words = words[:-1]
+        sample = dataset.collater([dataset[number]])
+        if sample.get("target") is None:
+            return []
+        pieces, words = sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()
         pairs.append((EncodedLine(pieces, source.sentence(pieces)), EncodedLine(words, target.sentence(words))))
     return pairs

@@ -11,11 +11,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...alignment.decide import best_sources
 from ...alignment.dump import DumpWriter
+from ...alignment.pieces import Sentence
 from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
-from ...text.vocabulary import Sentence, Vocabulary
+from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
+from .task import Frame
 
 
 class AlignedPair(Protocol):
@@ -105,6 +108,7 @@ class AligningGenerator:
         aligner: Aligns,
         modules: Sequence[Any],
         vocabularies: tuple[Vocabulary, Vocabulary],
+        frame: Frame,
         *,
         form: str,
         level: str,
@@ -121,6 +125,7 @@ class AligningGenerator:
         self.aligner = aligner
         self.modules = list(modules)
         self.vocabularies = vocabularies
+        self.frame = frame
         self.form = form
         self.level = level
         self.printed_level = printed_level
@@ -183,8 +188,8 @@ class AligningGenerator:
             source_padding=padding,
             targets=targets,
             rows=rows,
-            start=(target.dictionary.eos(),),
-            end=target.dictionary.eos(),
+            start=self.frame.target_start[:1],  # what else is in front the search has put into the hypothesis
+            end=self.frame.target_end[0],
             pad=target.dictionary.pad(),
             names=[str(ids[row]) for row in rows],
             encoded=encoded,
@@ -194,9 +199,11 @@ class AligningGenerator:
         )
 
     def _pieces(self, tokens: Tensor) -> Tensor:
-        """A hypothesis without its end of sentence."""
+        """A hypothesis without what ends it."""
         tokens = tokens.cpu()
-        return tokens[:-1] if len(tokens) and tokens[-1] == self.generator.eos else tokens
+        for end in reversed(self.frame.target_end):
+            tokens = tokens[:-1] if len(tokens) and tokens[-1] == end else tokens
+        return tokens
 
     def _printed(self, pair: AlignedPair) -> PrintedAlignment:
         source_of = functools.cache(lambda: self._sources(pair))
@@ -210,9 +217,8 @@ class AligningGenerator:
     def _sources(self, pair: AlignedPair) -> list[int]:
         """For each printed target word the position of its source word in the printed source, tags in front counted."""
         soft = pair.soft(self.printed_level)
-        if not soft.shape[1]:
-            return [0] * soft.shape[0]
-        return [pair.source.front + int(source) for source in np.argmax(soft, axis=1)]
+        front = pair.source.front if soft.shape[1] else 0
+        return [front + max(0, source) for source in best_sources(soft).tolist()]
 
     def _write(self, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
         assert self.dump is not None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
+from ...errors import NormalignError
 from ...text.encoding import EncodedLine, LineEncoder
 from ...text.options import TextOptions
 from ...text.subwords import MosesTokenizer
@@ -36,8 +37,12 @@ from .whole_model import ForcedView, forced_view
 class FairseqModel:
     """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
 
-    def __init__(self, module: nn.Module) -> None:
-        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error."""
+    def __init__(self, module: nn.Module, *, tags: int = 0) -> None:
+        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error.
+
+        ``tags``: how many target positions are taken by language tags.
+        """
+        self._tags = tags
         self.module: Any = module
         self._layers = len(decoder_layers(module))
         self._turns = threading.RLock()  # hooks stand on the module: two threads would see each other's tensors
@@ -65,7 +70,7 @@ class FairseqModel:
     def max_positions(self) -> tuple[int, int]:
         """How many source and target positions it has."""
         source, target = self.module.max_positions()
-        return source, target
+        return source, target - self._tags
 
     @property
     def precision(self) -> torch.dtype:
@@ -110,9 +115,10 @@ class FairseqModel:
 
 
 def encode_batch(
-    pairs: Sequence[EncodedPair], names: Sequence[str], source: Any, target: Any, device: torch.device | str
+    pairs: Sequence[EncodedPair], names: Sequence[str], task: Any, start: tuple[int, ...], device: torch.device | str
 ) -> Batch:
-    """Return encoded pairs as a batch; ``source`` and ``target`` are fairseq's dictionaries."""
+    """Return encoded pairs as a batch; ``task`` has the dictionaries, ``start`` is what the decoder is given first."""
+    source, target = task.source_dictionary, task.target_dictionary
     lengths = torch.tensor([len(line) for line, _ in pairs])
     tokens = torch.full((len(pairs), int(lengths.max())), source.pad())
     for row, (line, _) in enumerate(pairs):
@@ -124,8 +130,8 @@ def encode_batch(
         source_padding=tokens.eq(source.pad()),
         targets=[torch.tensor(line.indices, dtype=torch.long) for _, line in pairs],
         rows=range(len(pairs)),
-        start=(target.eos(),),
-        end=target.eos(),
+        start=start,
+        end=task.frame().target_end[0],
         pad=target.pad(),
         names=names,
         sentences=[(line.sentence, other.sentence) for line, other in pairs],
@@ -135,9 +141,12 @@ def encode_batch(
 class TaskBatches:
     """Makes batches for the models of a task, which holds their dictionaries."""
 
-    def __init__(self, task: Any, models: Sequence[Any]) -> None:
+    def __init__(self, task: Any, models: Sequence[Any], *, tags_in_lines: bool = False) -> None:
+        """``tags_in_lines``: language tags are among the pieces of the target already, as in fairseq's datasets."""
         self.task = task
         self.models = list(models)
+        start: tuple[int, ...] = task.frame().target_start
+        self._start = start[:1] if tags_in_lines else start
 
     @property
     def device(self) -> torch.device:
@@ -146,7 +155,7 @@ class TaskBatches:
 
     def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the models' device."""
-        return encode_batch(pairs, names, self.task.source_dictionary, self.task.target_dictionary, self.device)
+        return encode_batch(pairs, names, self.task, self._start, self.device)
 
 
 class FairseqModels(TaskBatches):
@@ -169,7 +178,7 @@ class FairseqModels(TaskBatches):
     @property
     def languages(self) -> tuple[str | None, str | None]:
         """The source and the target language."""
-        return self.task.cfg.source_lang, self.task.cfg.target_lang
+        return self.task.languages
 
     def inventories(self) -> tuple[Inventory, Inventory]:
         """Return the pieces of the source and of the target dictionary."""
@@ -183,56 +192,79 @@ class FairseqModels(TaskBatches):
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
         sample = self._sample([source for source, _ in pairs])
-        batch = self.batch(pairs)
-        sample["target"] = batch.decoder_output().to(self.device)
-        sample["net_input"]["prev_output_tokens"] = batch.decoder_input().to(self.device)
+        frame, pad = self.task.frame(), self.task.target_dictionary.pad()
+        whole = [[*frame.target_start, *target.indices, *frame.target_end] for _, target in pairs]
+        sample["target"] = _padded([line[1:] for line in whole], pad).to(self.device)
+        sample["net_input"]["prev_output_tokens"] = _padded([line[:-1] for line in whole], pad).to(self.device)
         return [float(beams[0]["score"]) for beams in self._generate(sample, score_reference=True)]
 
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         modules = [model.module for model in self.models]
         generator = self.task.build_generator(modules, Namespace(**options))
         with self.models[0]._turns:
-            return generator.generate(modules, sample)
+            return self.task.inference_step(generator, modules, sample)
 
     def _sample(self, lines: Sequence[EncodedLine]) -> dict[str, Any]:
-        from fairseq.data.data_utils import collate_tokens
-
-        dictionary = self.task.source_dictionary
-        rows: list[Tensor] = [torch.tensor(line.indices) for line in lines]
-        tokens = collate_tokens(rows, dictionary.pad(), left_pad=True).to(self.device)
+        pad = self.task.source_dictionary.pad()
+        tokens = _padded([line.indices for line in lines], pad, left=True).to(self.device)
         lengths = torch.tensor([len(line) for line in lines], device=self.device)
         return {"net_input": {"src_tokens": tokens, "src_lengths": lengths}}
 
     def _hypothesis(self, found: dict[str, Any]) -> Hypothesis:
-        indices = found["tokens"][:-1].tolist()
+        indices = self.task.frame().pieces(found["tokens"].tolist())
         return Hypothesis(EncodedLine(indices, self.target_words.sentence(indices)), float(found["score"]))
+
+
+def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
+    """N sequences of indices -> [N, longest], padded on the right or on the left."""
+    from fairseq.data.data_utils import collate_tokens
+
+    return collate_tokens([torch.tensor(row, dtype=torch.long) for row in rows], pad, left_pad=left)
 
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
-    loaded = load_models(model.path, data=model.data, source_lang=model.source_lang, target_lang=model.target_lang)
+    languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
+    loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
     for module in loaded.models:
         model.place(module)
     return with_text(loaded, text, tags=tags)
+
+
+def load_reversed(model: ModelOptions, text: TextOptions, forward: FairseqModels, *, tags: str = TAGS) -> FairseqModels:
+    """The other direction of a multilingual model, which is loaded again only where its directions share nothing."""
+    task = forward.task
+    if not task.is_multilingual:
+        raise NormalignError(
+            f"{model.path}: translates {'-'.join(task.languages)} only; the other direction needs a model of its own"
+        )
+    if not task.serves_every_direction:
+        return load(model, text, tags=tags)
+    shared = with_text(LoadedModels([one.module for one in forward.models], task.reversed()), text, tags=tags)
+    shared.models = list(forward.models)
+    return shared
 
 
 def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Give loaded models their text: tokenization, pieces and dictionaries of both sides."""
     dictionaries = loaded.source_dictionary, loaded.target_dictionary
     splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
-    languages = loaded.task.cfg.source_lang, loaded.task.cfg.target_lang
+    frame = loaded.frame
+    around = (frame.source_front, frame.source_end), ((), ())  # the target's are given to the decoder, not to the text
     source, target = (
         LineEncoder(
             dictionary,
             splitter,
-            tokenizer=MosesTokenizer(language) if text.tokenizer == "moses" else None,
+            tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
             lowercase=text.lowercase,
-            end=is_source,
+            front=front,
+            end=end,
             tags=tags,
         )
-        for dictionary, splitter, language, is_source in zip(
-            dictionaries, splitters, languages, (True, False), strict=True
+        for dictionary, splitter, language, (front, end) in zip(
+            dictionaries, splitters, loaded.languages, around, strict=True
         )
     )
-    words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags)
-    return FairseqModels([FairseqModel(module) for module in loaded.models], loaded.task, source, target, words)
+    words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
+    models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
+    return FairseqModels(models, loaded.task, source, target, words)

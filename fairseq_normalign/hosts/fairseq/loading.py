@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import copy
+import glob
 import io
 import logging
 import warnings
-from collections.abc import Iterator
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from omegaconf.errors import OmegaConfBaseException
 from torch import nn
 
 from ...errors import NormalignError
 from .register import register
+
+if TYPE_CHECKING:
+    from .task import Frame
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,16 @@ class LoadedModels:
         """fairseq's dictionary of the target language."""
         return self.task.target_dictionary
 
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target language, by their names in fairseq's files."""
+        return self.task.languages
+
+    @property
+    def frame(self) -> Frame:
+        """The symbols around the sentences: end of sentence and language tags."""
+        return self.task.frame()
+
 
 def load_models(
     path: str | Path,
@@ -43,23 +57,41 @@ def load_models(
     data: str | Path | None = None,
     source_lang: str | None = None,
     target_lang: str | None = None,
-    options: dict[str, Any] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> LoadedModels:
     """Load the checkpoint(s) ``a.pt:b.pt`` with the dictionaries in ``data``, or else beside the first checkpoint.
 
-    ``options`` are fields of the task's configuration (``normalign_layer`` and the like).
+    The task is the one that is saved in the first of them, with its languages and tags; a multilingual model needs
+    ``source_lang`` and ``target_lang``. ``options`` replace what is saved, under fairseq's names: ``fixed_dictionary``
+    and ``lang_dict`` (files), ``lang_pairs``.
     """
     register()
-    paths = [Path(part) for part in str(path).split(":")]
-    for part in paths:
-        if not part.is_file():
-            raise NormalignError(f"{part}: no such checkpoint")
+    from .saved_task import rebuild_task
+
+    paths = [find_checkpoint(Path(part)) for part in str(path).split(":")]
     with quiet():
         states = [_state(part) for part in paths]
+        directory = Path(data) if data is not None else paths[0].parent
         with building(paths[0]):
-            task = _task(states[0], paths[0], data, source_lang, target_lang, options or {})
+            saved = _arguments(states[0], paths[0], "task")
+            task = rebuild_task(saved, paths[0], directory, (source_lang, target_lang), options or {})
         models = [_model(state, part, task) for state, part in zip(states, paths, strict=True)]
     return LoadedModels(models, task)
+
+
+def find_checkpoint(path: Path) -> Path:
+    """The checkpoint at ``path``, or the one file of it that sharded training wrote (``-shard0.pt``)."""
+    if path.is_file():
+        return path
+    parts = sorted(path.parent.glob(f"{glob.escape(path.stem)}-shard*.pt")) if path.suffix == ".pt" else []
+    parts += sorted(path.parent.glob(f"{glob.escape(path.stem)}_part*.pt")) if path.suffix == ".pt" else []
+    if len(parts) == 1:
+        return parts[0]
+    if parts:
+        raise NormalignError(
+            f"{path}: is in {len(parts)} parts ({parts[0].name} and so on); join them into one file first"
+        )
+    raise NormalignError(f"{path}: no such checkpoint")
 
 
 def _state(path: Path) -> dict[str, Any]:
@@ -102,67 +134,38 @@ def quiet() -> Iterator[None]:
 def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
     """The saved arguments of the group 'task' or 'model', old Namespace or new configuration."""
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
+    from fairseq.registry import REGISTRIES
 
     if state.get("args") is not None:
-        return convert_namespace_to_omegaconf(state["args"])[group]
+        check_names(state["args"], path)
+        kept = {name: value for name, value in vars(state["args"]).items() if name not in REGISTRIES}
+        return convert_namespace_to_omegaconf(Namespace(**kept))[group]
     if state.get("cfg") is not None:
+        if group == "model":
+            check_names(state["cfg"][group], path)
         return state["cfg"][group]
     raise NormalignError(f"{path}: not a fairseq checkpoint (it has neither 'args' nor 'cfg')")
 
 
-def _task(
-    state: dict[str, Any],
-    path: Path,
-    data: str | Path | None,
-    source_lang: str | None,
-    target_lang: str | None,
-    options: dict[str, Any],
-) -> Any:
-    from fairseq.dataclass.utils import omegaconf_no_object_check
-    from fairseq.tasks.translation import TranslationConfig
-    from omegaconf import OmegaConf
+def check_names(arguments: Any, path: str | Path) -> None:
+    """Task and architecture of a checkpoint may be of somebody's own code: say so when it is not loaded."""
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
 
-    from ...tasks.translation_normalign import TranslationNormalignConfig, TranslationNormalignTask
-
-    saved = _arguments(state, path, "task")
-    fields = dict(vars(TranslationNormalignConfig()))
-    for name in TranslationConfig.__dataclass_fields__:
-        if saved is not None and saved.get(name) is not None:
-            fields[name] = saved.get(name)
-    fields.update({"post_process": None, "eval_bleu": False, **options})
-    directory = Path(data) if data is not None else path.parent
-    source, target = source_lang or fields["source_lang"], target_lang or fields["target_lang"]
-    if not source or not target:
-        source, target = _language_pair(directory, path)
-    for language in (source, target):
-        if Path(f"dict.{language}.txt").name != f"dict.{language}.txt":
-            raise NormalignError(f"{path}: '{language}' is no name of a language")
-        if not (directory / f"dict.{language}.txt").is_file():
-            hint = "" if data is not None else "; give the directory that fairseq-preprocess wrote as --data"
-            raise NormalignError(f"{directory / f'dict.{language}.txt'}: no such dictionary{hint}")
-    fields.update({"source_lang": source, "target_lang": target, "data": str(directory)})
-    with omegaconf_no_object_check():  # omegaconf 2.0 has no other way to hold objects
-        config = OmegaConf.create(fields)
-    return TranslationNormalignTask.setup_task(config)
-
-
-def _language_pair(directory: Path, path: Path) -> tuple[str, str]:
-    """The languages by the names of the binarized files, as fairseq infers them."""
-    from fairseq.data.data_utils import infer_language_pair
-
-    source, target = infer_language_pair(str(directory)) if directory.is_dir() else (None, None)
-    if source is None or target is None:
+    task = getattr(arguments, "task", None)
+    if isinstance(arguments, Namespace) and task is not None and task not in TASK_REGISTRY:
+        raise NormalignError(f"{path}: its task '{task}' is not known here; load the user-dir that it belongs to")
+    names = [getattr(arguments, name, None) for name in ("_name", "arch")]
+    found = [name for name in names if isinstance(name, str)]
+    if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
         raise NormalignError(
-            f"{path}: does not say its languages, nor do the files in {directory}; "
-            "give them as --source-lang and --target-lang"
+            f"{path}: its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to"
         )
-    return source, target
 
 
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
     with building(path):
         arguments = _arguments(state, path, "model")
-        _check_sizes(state["model"], path, task)
         model = task.build_model(arguments, from_checkpoint=True)
     try:
         model.load_state_dict(state["model"], strict=True, model_cfg=arguments)
@@ -170,26 +173,4 @@ def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
         reason = " ".join(str(error).split())[:200]
         raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None
     model.eval()
-    return model
-
-
-def without_embedding_files(arguments: Any) -> Any:
-    """The arguments of a model, without the files that its embeddings were made from when it was trained."""
-    names = [name for name in ("encoder_embed_path", "decoder_embed_path") if getattr(arguments, name, None)]
-    if not names:
-        return arguments
-    arguments = copy.deepcopy(arguments)
-    for name in names:
-        setattr(arguments, name, None)
-    return arguments
-
-
-def _check_sizes(parameters: dict[str, Any], path: Path, task: Any) -> None:
-    sides = {"encoder": task.source_dictionary, "decoder": task.target_dictionary}
-    for side, dictionary in sides.items():
-        embedding = parameters.get(f"{side}.embed_tokens.weight")
-        if embedding is not None and embedding.size(0) != len(dictionary):
-            raise NormalignError(
-                f"{path}: its {side} has {embedding.size(0)} embeddings, the dictionary in {task.cfg.data} has "
-                f"{len(dictionary)} entries; is it another model's?"
-            )
+    return task.one_direction(model)

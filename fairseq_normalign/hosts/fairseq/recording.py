@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -76,7 +77,14 @@ def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: Any) -> Non
     (``--full-context-alignment``), is read so: it learned to look at the source that way.
     """
     sees_all = {"full_context_alignment": True} if getattr(model, "full_context_alignment", False) else {}
-    model.decoder(prev_output_tokens, encoder_out=encoder_out, features_only=True, **sees_all)
+    no_softmax = {"features_only": True} if gives_features(model) else {}
+    model.decoder(prev_output_tokens, encoder_out=encoder_out, **no_softmax, **sees_all)
+
+
+def gives_features(model: Any) -> bool:
+    """Whether the decoder can leave its softmax out; that of LightConv cannot."""
+    parameters = inspect.signature(model.decoder.forward).parameters.values()
+    return any(one.name == "features_only" or one.kind is one.VAR_KEYWORD for one in parameters)
 
 
 def run_recorded(

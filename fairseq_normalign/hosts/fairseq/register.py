@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import functools
 import importlib
 import logging
 import os
@@ -33,10 +34,12 @@ def register() -> None:
     checkpoints.close_doors()
     mend_replace_unk()
     mend_ensembles()
+    say_whose_alignments()
     show_errors_in_one_line()
     importlib.import_module(f"{PACKAGE}.models.transformer_normalign")
     importlib.import_module(f"{PACKAGE}.models.normalign_aligner")
     importlib.import_module(f"{PACKAGE}.models.head_gates_criterion")
+    importlib.import_module(f"{PACKAGE}.models.guided_alignment_criterion")
     importlib.import_module(f"{PACKAGE}.tasks.translation_normalign")
 
 
@@ -76,6 +79,54 @@ def mend_ensembles() -> None:
 
     load_model_ensemble_and_task.is_mended = True  # type: ignore[attr-defined]
     checkpoint_utils.load_model_ensemble_and_task = load_model_ensemble_and_task
+
+
+def say_whose_alignments() -> None:
+    """Under our user-dir, ``--print-alignment`` with a task that is not ours says what it prints, in one line."""
+    from fairseq.tasks import FairseqTask
+
+    original = FairseqTask.build_generator
+    if getattr(original, "says_whose", False):
+        return
+
+    @functools.wraps(original)
+    def build_generator(task: Any, models: Any, args: Any, *others: Any, **options: Any) -> Any:
+        if getattr(args, "print_alignment", None):
+            print(f"fairseq_normalign: {_whose(task)}", file=sys.stderr, flush=True)
+        return original(task, models, args, *others, **options)
+
+    build_generator.says_whose = True  # type: ignore[attr-defined]
+    FairseqTask.build_generator = build_generator
+
+
+def _whose(task: Any) -> str:
+    from fairseq.tasks import TASK_REGISTRY
+
+    name = next((name for name, known in TASK_REGISTRY.items() if known is type(task)), type(task).__name__)
+    ours = f"{name}_normalign"
+    instead = (
+        f"use --task {ours}" if ours in TASK_REGISTRY else f"fairseq_normalign.add_alignments('{name}') makes them"
+    )
+    return (
+        f"these alignments are fairseq's own (mean of the heads of the top layer, in pieces, tags counted); "
+        f"for ours {instead}"
+    )
+
+
+def import_user_dirs(folders: Sequence[str]) -> None:
+    """Import user-dirs of fairseq's, as ``--user-dir`` does, so that their architectures and tasks are known."""
+    register()
+    from fairseq import utils
+
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise NormalignError(f"{folder}: no such user-dir")
+        try:
+            with quiet_host():
+                utils.import_user_module(types.SimpleNamespace(user_dir=folder))
+        except Exception as error:  # whatever somebody's own code may raise
+            reason = " ".join(str(error).split())[:200]
+            raise NormalignError(f"{folder}: cannot be imported: {type(error).__name__}: {reason}") from None
 
 
 class quiet_host:

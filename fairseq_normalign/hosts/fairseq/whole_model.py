@@ -27,6 +27,7 @@ from .recording import (
     blocks_recorded,
     decoder_layers,
     every_layer_of,
+    gives_features,
     norm_record,
     plain_attention,
     teacher_forcing,
@@ -39,6 +40,10 @@ def forced_view(model: nn.Module, batch: Batch) -> Iterator[ForcedView]:
     decoder_layers(model)
     if getattr(model.encoder, "embed_tokens", None) is None:
         raise NormalignError(f"{type(model).__name__} cannot be read: its encoder takes no embedded pieces")
+    if not gives_features(model):
+        raise NormalignError(
+            f"{type(model).__name__} can be read layer by layer only; choose a method that reads attention, as norms"
+        )
     attentions = [module for module in model.modules() if hasattr(module, "skip_embed_dim_check")]
     with teacher_forcing(model), plain_attention(*attentions):
         yield ForcedView(model, batch)

@@ -1,8 +1,8 @@
-"""Fetch the files of a list: resumed where they stopped, checked against their SHA-256, from a mirror if wanted.
+"""Fetch the files of a list: resumed where they stopped, checked against published sums, from a mirror if wanted.
 
-The list has a line a file: name, SHA-256, bytes and URL, separated by tabs; '-' where nobody has checked the value yet.
-Such a file is taken as it comes the first time, and its SHA-256 noted in SHA256SUMS beside it; from then on it has to
-stay the same. Lines that begin with # are comments.
+The list has a line for each file: name, check sum (SHA-256 or MD5), bytes, URL, and who published the sum, separated by
+tabs; '-' where nobody has published a value, and the last column may be left out. The SHA-256 of every file is noted in
+SHA256SUMS beside it when it first comes; from then on it has to stay the same. Lines that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fairseq_normalign.errors import NormalignError
@@ -34,32 +35,63 @@ class Wanted:
     """A file of the list."""
 
     name: str
-    sha256: str | None
+    sum: str | None
+    """SHA-256 or MD5, as published."""
     size: int | None
     url: str
+    publisher: str = "the list"
+
+    @property
+    def kind(self) -> str:
+        """What the sum is."""
+        return "MD5" if self.sum is not None and len(self.sum) == 32 else "SHA-256"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("list", type=Path, help="name, SHA-256, bytes, URL; tab-separated")
+    parser.add_argument("list", type=Path, help="name, SHA-256 or MD5, bytes, URL, publisher; tab-separated")
     parser.add_argument("--to", type=Path, required=True, help="directory of the files")
     parser.add_argument("--mirror", default="", help="takes the place of scheme and host of every URL")
+    parser.add_argument("--accept", default="", metavar="NAMES", help="files taken as they come, whatever their sum")
 
 
 def run(args: argparse.Namespace) -> None:
     args.to.mkdir(parents=True, exist_ok=True)
     noted = read_noted(args.to / NOTED)
-    for wanted in read_list(args.list):
+    listed = read_list(args.list)
+    accepted = set(args.accept.split())
+    announce(args.to, [wanted for wanted in listed if not (args.to / wanted.name).exists()])
+    for wanted in listed:
         path = args.to / wanted.name
+        if wanted.name in accepted:
+            wanted = replace(wanted, sum=None, size=None)
+            noted.pop(wanted.name, None)
         if not path.exists():
             fetch(mirrored(wanted.url, args.mirror), path, wanted)
-        expected = wanted.sha256 or noted.get(wanted.name)
-        found = sha256_of(path)
-        if expected and found != expected:
-            raise NormalignError(
-                f"{path}: SHA-256 is {found}, {expected} was expected; remove the file and run again to fetch it anew"
-            )
-        noted[wanted.name] = found
+        check(path, wanted, noted.get(wanted.name))
+        noted[wanted.name] = digest_of(path, "SHA-256")
         write_noted(args.to / NOTED, noted)
+
+
+def announce(folder: Path, missing: Sequence[Wanted]) -> None:
+    """Say how much is to come, and fail now if the disk has no room for it."""
+    known = [wanted.size for wanted in missing if wanted.size is not None]
+    if not missing:
+        return
+    unknown = f", and {len(missing) - len(known)} of unknown size" if len(known) < len(missing) else ""
+    print(f"to fetch: {len(known)} files of {sum(known) / 1e9:.2f} GB{unknown}", flush=True)
+    check_space(folder / missing[0].name, sum(known))
+
+
+def check(path: Path, wanted: Wanted, noted: str | None) -> None:
+    """The file has to be what was published, and what it was when it first came."""
+    kind, expected = (wanted.kind, wanted.sum) if wanted.sum else ("SHA-256", noted)
+    found = digest_of(path, kind)
+    if expected and found != expected:
+        who = f"by {wanted.publisher}" if wanted.sum else f"by {path.parent / NOTED}, since it first came"
+        raise NormalignError(
+            f"{path}: its {kind} is {found}, {expected} was expected {who}; remove the file and run again to fetch it "
+            f"anew, or, if it was packed again and you trust it, set ACCEPT={wanted.name} to take it as it is"
+        )
 
 
 def read_list(path: Path) -> list[Wanted]:
@@ -69,18 +101,19 @@ def read_list(path: Path) -> list[Wanted]:
         if not line or line.startswith("#"):
             continue
         fields = line.split("\t")
-        if len(fields) != 4:
-            raise NormalignError.at(str(path), number, f"{len(fields)} fields; name, SHA-256, bytes and URL are four")
-        name, sha256, size, url = fields
-        if sha256 != UNKNOWN and not re.fullmatch("[0-9a-f]{64}", sha256):
-            raise NormalignError.at(str(path), number, f"'{sha256}' is neither a SHA-256 (64 hex digits) nor '-'")
+        if len(fields) not in (4, 5):
+            message = f"{len(fields)} fields; name, check sum, bytes and URL are four, and its publisher may follow"
+            raise NormalignError.at(str(path), number, message)
+        name, sum_, size, url, *publisher = fields
+        if sum_ != UNKNOWN and not re.fullmatch("[0-9a-f]{64}|[0-9a-f]{32}", sum_):
+            message = f"'{sum_}' is neither a SHA-256 (64 hex digits), an MD5 (32) nor '-'"
+            raise NormalignError.at(str(path), number, message)
         if size != UNKNOWN and not size.isdecimal():
             raise NormalignError.at(str(path), number, f"'{size}' is neither a number of bytes nor '-'")
         if "/" in name or name in ("", ".", ".."):
             raise NormalignError.at(str(path), number, f"'{name}' is not a file name")
-        known = (None if value == UNKNOWN else value for value in (sha256, size))
-        digest, length = known
-        wanted.append(Wanted(name, digest, int(length) if length else None, url))
+        known = None if sum_ == UNKNOWN else sum_, None if size == UNKNOWN else int(size)
+        wanted.append(Wanted(name, *known, url, *publisher))
     return wanted
 
 
@@ -120,7 +153,7 @@ def fetch(url: str, path: Path, wanted: Wanted) -> None:
         with urllib.request.urlopen(request, timeout=PATIENCE_SECONDS) as answer:
             resumed = getattr(answer, "status", None) == 206
             total = total_bytes(answer, have if resumed else 0)
-            check_size(url, wanted.size, total)
+            check_size(url, wanted, total)
             check_space(path, (total or 0) - (have if resumed else 0))
             with open(part, "ab" if resumed else "wb") as out:
                 copy(answer, out, path.name, have if resumed else 0, total)
@@ -132,7 +165,7 @@ def fetch(url: str, path: Path, wanted: Wanted) -> None:
     except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
         raise NormalignError(f"{url}: the connection broke ({error}); run the step again to go on") from None
     got = part.stat().st_size
-    check_size(url, wanted.size, got)
+    check_size(url, wanted, got)
     part.rename(path)
 
 
@@ -142,9 +175,12 @@ def total_bytes(answer: http.client.HTTPResponse, have: int) -> int | None:
     return have + int(length) if length else None
 
 
-def check_size(url: str, expected: int | None, found: int | None) -> None:
-    if expected is not None and found is not None and expected != found:
-        raise NormalignError(f"{url}: {found} bytes, {expected} were expected")
+def check_size(url: str, wanted: Wanted, found: int | None) -> None:
+    if wanted.size is not None and found is not None and wanted.size != found:
+        raise NormalignError(
+            f"{url}: {found} bytes, {wanted.size} were expected by {wanted.publisher}; "
+            f"if it was packed again and you trust it, set ACCEPT={wanted.name} to take it as it is"
+        )
 
 
 def check_space(path: Path, needed: int) -> None:
@@ -171,8 +207,9 @@ def copy(answer: http.client.HTTPResponse, out, name: str, have: int, total: int
         raise http.client.IncompleteRead(b"", total - have)
 
 
-def sha256_of(path: Path) -> str:
-    digest = hashlib.sha256()
+def digest_of(path: Path, kind: str) -> str:
+    """The SHA-256 or MD5 of a file."""
+    digest = hashlib.sha256() if kind == "SHA-256" else hashlib.md5(usedforsecurity=False)
     with open(path, "rb") as handle:
         while block := handle.read(BLOCK):
             digest.update(block)

@@ -2,6 +2,8 @@
 
 fairseq's own criterion teaches the step where the word is the output: the decoder has to guess where the word that it
 has not seen yet comes from. One step later it has seen it (AWI), and ``normalign align --setting awi`` reads it there.
+
+Here, and not in a folder of its own, because fairseq imports ``models/`` and ``tasks/`` of a user directory only.
 """
 
 import math
@@ -18,7 +20,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor
 
-from fairseq_normalign.errors import NormalignError
+from ..errors import NormalignError
 
 SMALLEST_SHARE = 1e-9
 
@@ -86,9 +88,9 @@ class GuidedAlignmentCriterion(LabelSmoothedCrossEntropyCriterion):
         model = getattr(model, "module", model)
         layers = model.decoder.num_layers
         if self.translation_weight and getattr(model, "full_context_alignment", False):
-            raise NormalignError("--translation-weight: an aligner sees the words it would guess; it has to be 0")
+            raise NormalignError("the weight of translation has to be 0: an aligner sees the words it would guess")
         if not 0 <= self.guided_layer <= layers:
-            raise NormalignError(f"--guided-layer {self.guided_layer}: the decoder has layers 1 to {layers}")
+            raise NormalignError(f"there is no decoder layer {self.guided_layer} to guide; it has layers 1 to {layers}")
         return (self.guided_layer or layers) - 1
 
     @staticmethod

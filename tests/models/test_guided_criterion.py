@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from types import SimpleNamespace
 
 import pytest
@@ -11,17 +10,14 @@ import torch
 
 from fairseq_normalign.errors import NormalignError
 
-from .conftest import RECIPES
-
-sys.path.insert(0, str(RECIPES / "guided"))
 PAD, END = 1, 2
 
 
 @pytest.fixture(scope="module")
 def criterion():
-    from guided_alignment import criterion
+    from fairseq_normalign.models import guided_alignment_criterion
 
-    return criterion
+    return guided_alignment_criterion
 
 
 def sample_of(target: list[list[int]], links: list[tuple[int, int, int]]) -> dict:
@@ -73,3 +69,19 @@ def test_an_aligner_that_sees_every_word_is_not_taught_to_guess_them(criterion) 
         taught._layer(aligner)
     taught.translation_weight = 0
     assert taught._layer(aligner) == 0
+
+
+def test_fairseq_finds_it_by_name() -> None:
+    from fairseq.criterions import CRITERION_REGISTRY
+
+    from fairseq_normalign.hosts.fairseq.register import register
+
+    register()
+    assert CRITERION_REGISTRY["guided_alignment"].__name__ == "GuidedAlignmentCriterion"
+
+
+def test_a_layer_that_is_not_there_is_refused(criterion) -> None:
+    task = SimpleNamespace(target_dictionary=SimpleNamespace(pad=lambda: PAD))
+    taught = criterion.GuidedAlignmentCriterion(task, False, 0.1, 3, 0.0, translation_weight=0.0)
+    with pytest.raises(NormalignError, match="no decoder layer 3 to guide; it has layers 1 to 2"):
+        taught._layer(SimpleNamespace(decoder=SimpleNamespace(num_layers=2)))

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from ..alignment.readings import Reading, every_reading
+from ..alignment.read_pair import ReadPair, links_of
+from ..alignment.readings import Reading
 from ..alignment.score import score
-from ..errors import NormalignError
-from .counts import aer_of, argmax_counts
-from .pairs import ReadPair, links_of
+from .pair_counts import best_reading
 
 SHORT = 5
 """Sentences with fewer target words say little; they are taken only where there are no others."""
@@ -19,31 +16,36 @@ SHORT = 5
 
 @dataclass(frozen=True)
 class Example:
-    """A pair, the AER of the choices it was looked at with, and why it is shown (in ``pair.notes``)."""
+    """A pair, the AER of the readings it was judged by, and why it is shown (in ``pair.notes``)."""
 
     pair: ReadPair
     rates: dict[Reading, float]
 
 
-def best_choice(pairs: Sequence[ReadPair], method: str) -> Reading:
-    """The layer and setting of a method, all heads together, of the lowest AER over all pairs."""
-    totals = np.sum([argmax_counts(pair) for pair in pairs], axis=0)
-    sure = sum(len(pair.gold.sure) for pair in pairs if pair.gold is not None)
-    every = [choice for name, reading in pairs[0].readings.items() for choice in every_reading(name, reading.shape)]
-    rated = [
-        (float(aer_of(counts, sure)), place, choice)
-        for place, (choice, counts) in enumerate(zip(every, totals, strict=True))
-        if choice.method == method and choice.head is None
-    ]
-    if not rated:
-        raise NormalignError(f"no method '{method}' here; there are {', '.join(pairs[0].readings)}")
-    return min(rated)[2]
+@dataclass(frozen=True)
+class ChosenExamples:
+    """Examples of a method, with the readings that they were judged by."""
+
+    reading: Reading
+    """The method at its best layer and setting."""
+    baseline: Reading | None
+    """The method that its improvement is measured against, at its best layer and setting; None: nothing."""
+    examples: list[Example]
+
+
+def examples_of_method(
+    pairs: Sequence[ReadPair], method: str, baseline: str | None = None, *, each: int = 3
+) -> ChosenExamples:
+    """Choose ``each`` examples of each kind for a method, read at its best layer and setting."""
+    reading = best_reading(pairs, method)
+    other = None if baseline is None else best_reading(pairs, baseline)
+    return ChosenExamples(reading, other, choose_examples(pairs, reading, other, each=each))
 
 
 def choose_examples(
     pairs: Sequence[ReadPair], choice: Reading, baseline: Reading | None = None, *, each: int = 3
 ) -> list[Example]:
-    """``each`` examples of every kind, judged with ``choice``; a pair of several kinds comes once."""
+    """Choose ``each`` examples of each kind, judged by the reading ``choice``; a pair of several kinds comes once."""
     choices = [choice] if baseline is None else [choice, baseline]
     usable = [pair for pair in pairs if pair.gold is not None and pair.gold.sure]
     long = [pair for pair in usable if len(pair.target.words) >= SHORT]

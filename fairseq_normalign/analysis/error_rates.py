@@ -1,0 +1,105 @@
+"""Error rates with their intervals: the rows of a comparison of alignments. Error rates are fractions of 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..alignment.score import Counts, metrics_of
+from ..alignment.significance import bootstrap
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How intervals are made: the number of resamplings of the sentences, and their random seed."""
+
+    samples: int = 1000
+    seed: int = 12345
+
+
+DEFAULT_SAMPLING = Sampling()
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """The scores of one system; the mean over seeds where there are several."""
+
+    aer: float
+    low: float
+    high: float
+    """The middle 95% of the AER on resamplings of the sentences."""
+    spread: float | None
+    """Standard deviation of the AER over seeds; None with one seed."""
+    precision: float
+    recall: float
+    links: float
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """The error rates of a method in a setting, at each layer."""
+
+    method: str
+    setting: str
+    layers: tuple[ErrorRate, ...]
+    """The bottom layer first; a method that reads the whole model has one."""
+    mean: float
+    """Mean AER of the layers."""
+    best: int
+    """The 0-based layer with the lowest AER (mean over seeds)."""
+    mean_norm: tuple[float, ...]
+    """The mean of what the method read, for each layer."""
+
+
+@dataclass(frozen=True)
+class HeadRow:
+    """The error rates of a method in a setting, at each head."""
+
+    method: str
+    setting: str
+    aer: tuple[tuple[float, ...], ...]
+    """By layer and head."""
+    mean_norm: tuple[tuple[float, ...], ...]
+    """By layer and head: mean length of the vector the head adds."""
+    spearman: float
+    pearson: float
+    """Correlation of the mean norm of the heads with their AER: negative where heads that add more align better."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One line of the table: a system that aligns, and its error rate."""
+
+    name: str
+    figure: ErrorRate
+    direction: str = "forward"
+    """forward, reverse, both (symmetrized) or other (an added file)."""
+    method: str | None = None
+    setting: str | None = None
+    layers: tuple[int, ...] = ()
+    """The 0-based layer it is read from, for each seed."""
+    heads: tuple[int, ...] = ()
+    pairs_per_second: float | None = None
+
+
+def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
+    """Return the error rate of one system from the counts [N, 5] of each seed.
+
+    >>> error_rate([np.array([[2, 2, 2, 1, 1]])], Sampling(samples=10)).aer
+    0.5
+    """
+    metrics = [metrics_of(one.sum(axis=0)) for one in counts]
+    values = np.array([float(one["aer"]) for one in metrics])
+    resampled = np.mean([one["aer"] for one in bootstrap(counts, sampling.samples, seed=sampling.seed)], axis=0)
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
+    return ErrorRate(
+        aer=float(values.mean()),
+        low=low,
+        high=high,
+        spread=float(values.std(ddof=1)) if len(values) > 1 else None,
+        precision=float(np.mean([one["precision"] for one in metrics])),
+        recall=float(np.mean([one["recall"] for one in metrics])),
+        links=float(np.mean([one[:, 0].sum() for one in counts])),
+    )

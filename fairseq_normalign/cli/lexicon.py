@@ -1,0 +1,104 @@
+"""List the word pairs of an aligned bitext, as tab-separated values.
+
+Columns: source word, target word, count (links between the two), p(target|source), p(source|target), and the
+log-likelihood ratio (Dunning 1993), which is large for pairs linked more often than by chance and negative for pairs
+linked less often. Rows are sorted by source word, the most frequent target first.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from ..alignment.formats import FORMATS, OptionNames, open_alignment
+from ..errors import NormalignError
+from ..files import open_output, read_lines
+from ..projection.lexicon import HELD, Entry, Filters, Lexicon
+from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
+from ..text.words import WORD_KINDS, word_finder, words_at
+
+HEADER = ("source", "target", "count", "p(target|source)", "p(source|target)", "log-likelihood ratio")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    reading = parser.add_argument_group("reading")
+    reading.add_argument("--source", metavar="FILE", help="source lines ('-': standard input)")
+    reading.add_argument("--target", metavar="FILE", help="target lines")
+    reading.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
+    reading.add_argument("--links", metavar="FILE", required=True, help="alignments")
+    reading.add_argument("--links-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    reading.add_argument("--links-base", type=int, choices=(0, 1), help="what the first word is counted as")
+    reading.add_argument(
+        "--reverse-links", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
+    )
+    reading.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found (spaces)")
+    reading.add_argument("--source-language", default="en", help="for --words moses (en)")
+    reading.add_argument("--target-language", default="en", help="for --words moses (en)")
+    reading.add_argument("--lowercase", action="store_true", help="lower-case the words")
+    reading.add_argument("--held", type=int, default=HELD, metavar="N", help=f"word pairs in memory at most ({HELD})")
+    wanted = parser.add_argument_group("which pairs")
+    wanted.add_argument("--min-count", type=int, default=1, metavar="N", help="linked at least so often (1)")
+    wanted.add_argument("--min-probability", type=float, default=0.0, metavar="P", help="in both directions (0)")
+    wanted.add_argument(
+        "--min-association", type=float, default=float("-inf"), metavar="X", help="log-likelihood ratio"
+    )
+    wanted.add_argument("--top", type=int, metavar="N", help="so many targets of each source word")
+    wanted.add_argument("--letters", action="store_true", help="only words that have a letter")
+    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+
+
+def run(args: argparse.Namespace) -> None:
+    _check(args)
+    lexicon = Lexicon(args.held)
+    options = OptionNames("--links-format", "--links-base", "--[no-]reverse-links")
+    with open_alignment(
+        args.links, format=args.links_format, base=args.links_base, reverse=args.reverse_links, options=options
+    ) as file:
+        for _, source, target, pair in linked_pairs(_reader(args), file):
+            sources, targets = _words(args, source), _words(args, target)
+            lexicon.add(
+                (sources[s], targets[t])
+                for s, linked in enumerate(pair.targets)
+                for t in linked
+                if not args.letters or (_has_letter(sources[s]) and _has_letter(targets[t]))
+            )
+    filters = Filters(args.min_count, args.min_probability, args.min_association, args.top)
+    with open_output(args.output) as handle:
+        print(*HEADER, sep="\t", file=handle)
+        for entry in lexicon.entries(filters):
+            print(_row(entry), file=handle)
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.bitext and (args.source or args.target):
+        raise NormalignError("--bitext holds both sides: leave --source and --target out")
+    if not args.bitext and not (args.source and args.target):
+        raise NormalignError("both texts are needed: --source FILE and --target FILE, or --bitext FILE")
+    if [args.source, args.target, args.bitext, args.links].count("-") > 1:
+        raise NormalignError("standard input ('-') can be read only once")
+    for name in ("min_count", "top", "held"):
+        value = getattr(args, name)
+        if value is not None and value < 1:
+            raise NormalignError(f"--{name.replace('_', '-')} is at least 1, not {value}")
+    if not 0 <= args.min_probability <= 1:
+        raise NormalignError(f"--min-probability is from 0 to 1, not {args.min_probability}")
+
+
+def _reader(args: argparse.Namespace) -> PairReader:
+    finders = [word_finder(args.words, language=language) for language in (args.source_language, args.target_language)]
+    lines = two_sides(args.bitext) if args.bitext else (read_lines(args.source), read_lines(args.target))
+    sides = [sides_of(each, find) for each, find in zip(lines, finders, strict=True)]
+    return PairReader(sides[0], sides[1], (args.source or args.bitext, args.target or args.bitext))
+
+
+def _words(args: argparse.Namespace, side: Side) -> list[str]:
+    words = words_at(side.text, side.words)
+    return [word.lower() for word in words] if args.lowercase else words
+
+
+def _has_letter(word: str) -> bool:
+    return any(letter.isalpha() for letter in word)
+
+
+def _row(entry: Entry) -> str:
+    shares = f"{entry.target_given_source:.6f}\t{entry.source_given_target:.6f}"
+    return f"{entry.source}\t{entry.target}\t{entry.count}\t{shares}\t{entry.association:.2f}"

@@ -1,0 +1,225 @@
+"""Carry what is marked in the source to the target, through word alignments.
+
+--markup       lines with inline tags (HTML, XML, XLIFF's <g>, <x/>) and placeholders ({0}, %s), and their translations
+               without: out come the translations with the tags.
+--labels FILE  labelled spans (JSON lines with character offsets, or CoNLL columns with BIO labels) of the source: out
+               come those of the target.
+--strip        the source without its markup: what has to be translated and aligned.
+--evaluate     how well each file of links carries spans of words, against gold alignments.
+
+Links count the words of the source without its markup. Words are separated by spaces, or found by --words.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, TextIO
+
+from ..alignment.formats import FORMATS, AlignmentFile, OptionNames, open_alignment
+from ..alignment.gold import read_gold, read_links
+from ..errors import NormalignError
+from ..files import open_output, read_lines, words_of
+from ..projection.evaluate import LONGEST, score_spans
+from ..projection.inserting import project_markup
+from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
+from ..projection.labels import project_labels
+from ..projection.markup import parse_markup, strip_markup
+from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of, two_sides
+from ..projection.spans import GAPS
+from ..text.words import WORD_KINDS, word_finder
+
+EPILOG = """\
+A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
+comes out once, and the text is left as it is. --report names each tag or label that had no link, was cut or guessed.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--markup", action="store_true", help="carry inline tags and placeholders")
+    what.add_argument("--labels", metavar="FILE", help="carry the labelled spans of FILE")
+    what.add_argument("--strip", action="store_true", help="write the source without markup")
+    what.add_argument("--evaluate", metavar="GOLD", help="score the projection of spans against GOLD alignments")
+    _add_reading(parser)
+    how = parser.add_argument_group("how")
+    how.add_argument("--gaps", choices=GAPS, default="close", help="words linked elsewhere within a span: close over "
+                     "them, split the span (labels), or keep its main part alone (close)")  # fmt: skip
+    how.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
+    how.add_argument("--entities", action="store_true", help="the source has &amp; and the like, the target has not")
+    how.add_argument("--guess", action="store_true", help="a label without links takes what its neighbours leave free")
+    how.add_argument("--longest", type=int, default=LONGEST, help=f"words of a span in --evaluate ({LONGEST})")
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+    writing.add_argument("--report", metavar="FILE", help="what was not simply placed, one line each, as TSV")
+
+
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    reading = parser.add_argument_group("reading")
+    reading.add_argument("--source", metavar="FILE", help="source lines ('-': standard input)")
+    reading.add_argument("--target", metavar="FILE", help="their translations, without markup")
+    reading.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
+    reading.add_argument("--links", metavar="FILE", nargs="+", help="alignments; more than one only with --evaluate")
+    reading.add_argument("--scores", metavar="FILE", help="how sure each link is, as 'normalign align --scores' writes")
+    reading.add_argument("--links-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    reading.add_argument("--links-base", type=int, choices=(0, 1), help="what the first word is counted as")
+    reading.add_argument(
+        "--reverse-links", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
+    )
+    reading.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found (spaces)")
+    reading.add_argument("--source-language", default="en", help="for --words moses (en)")
+    reading.add_argument("--target-language", default="en", help="for --words moses (en)")
+    reading.add_argument("--label-format", choices=LABEL_FORMATS, help="(from the first line)")
+    reading.add_argument("--word-column", type=int, default=1, help="column of the word in CoNLL, from 1 (1)")
+    reading.add_argument("--label-column", type=int, default=-1, help="column of the label (-1: the last)")
+
+
+def run(args: argparse.Namespace) -> None:
+    if args.strip:
+        _strip(args)
+    elif args.evaluate:
+        _evaluate(args)
+    else:
+        _check(args)
+        _project(args)
+
+
+def _check(args: argparse.Namespace) -> None:
+    if not args.links or len(args.links) > 1:
+        raise NormalignError("one file of alignments is needed: --links FILE")
+    if args.bitext and (args.source or args.target):
+        raise NormalignError("--bitext holds both sides: leave --source and --target out")
+    if not args.bitext and not args.target:
+        raise NormalignError("the translations are needed: --target FILE, or --bitext FILE")
+    if args.markup and not (args.bitext or args.source):
+        raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
+    if args.markup and args.gaps == "split":
+        raise NormalignError("a tag cannot be split: each comes out once; choose --gaps close or --gaps main")
+    if args.report == args.output:
+        raise NormalignError(f"two outputs to the same file: {args.output}")
+    given = [args.source, args.target, args.bitext, args.links[0], args.labels, args.scores]
+    if given.count("-") > 1:
+        raise NormalignError("standard input ('-') can be read only once")
+    if args.word_column < 1 or args.label_column == 0:
+        raise NormalignError("columns are counted from 1")
+
+
+def _strip(args: argparse.Namespace) -> None:
+    if not (args.source or args.bitext):
+        raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
+    lines = (source for source, _ in read_bitext(args.bitext)) if args.bitext else read_lines(args.source)
+    with open_output(args.output) as handle:
+        for line in lines:
+            print(strip_markup(line, placeholders=not args.no_placeholders, entities=args.entities), file=handle)
+
+
+def _project(args: argparse.Namespace) -> None:
+    kind = None if args.markup else args.label_format or _label_format(args.labels)
+    source_lines: Iterator[str] | None = read_lines(args.source) if args.source else None
+    target_lines = read_lines(args.target) if args.target else iter(())
+    if args.bitext:
+        source_lines, target_lines = two_sides(args.bitext)
+    sides = _marked_sides(args, source_lines) if args.markup else _labelled_sides(args, kind, source_lines)
+    targets = sides_of(target_lines, word_finder(args.words, language=args.target_language))
+    reader = PairReader(sides, targets, (args.labels or args.source or args.bitext, args.target or args.bitext))
+    counts: Counter[str] = Counter()
+    with contextlib.ExitStack() as stack:
+        file = stack.enter_context(_links(args, args.links[0]))
+        report = stack.enter_context(open_output(args.report)) if args.report else None
+        handle = stack.enter_context(open_output(args.output))
+        if report:
+            print("line", "what", "tag or label", "details", sep="\t", file=report)
+        for number, source, target, pair in linked_pairs(reader, file, args.scores):
+            write = _write_markup if args.markup else _write_labels
+            for what, name, details in write(args, kind, source, target, pair, handle, counts):
+                counts[what] += 1
+                if report:
+                    print(number, what, name, details, sep="\t", file=report)
+    _summary(args, counts)
+
+
+def _write_markup(args, kind, source: Side, target: Side, pair, handle: TextIO, counts: Counter[str]) -> Iterator:
+    marked = source.extra
+    result = project_markup(
+        marked, source.words, target.text, target.words, pair, gaps=args.gaps, entities=args.entities
+    )
+    print(result.line, file=handle)
+    counts["in all"] += result.tags
+    for note in result.notes:
+        yield note.what, note.tag, note.details
+
+
+def _write_labels(args, kind, source: Side, target: Side, pair, handle: TextIO, counts: Counter[str]) -> Iterator:
+    labels, _ = source.extra
+    counts["in all"] += len(labels)
+    found, notes = project_labels(pair, labels, gaps=args.gaps, guess=args.guess)
+    if kind == "jsonl":
+        write_json_labels(handle, target, source, found, notes)
+    else:
+        notes = [*notes, *write_conll(handle, target, found)]
+    for note in notes:
+        start, end = source.extra[1][note.label.number]["start"], source.extra[1][note.label.number]["end"]
+        yield note.what, f"{note.label.name} {source.text[start:end]}", note.details
+
+
+def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
+    total = counts.pop("in all")
+    what = "tags" if args.markup else "labels"
+    found = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
+    hint = "" if args.report or not found else "; --report FILE names them"
+    print(f"normalign project: {total} {what}{': ' + found if found else ''}{hint}", file=sys.stderr)
+
+
+def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None) -> Iterator[Side]:
+    find = word_finder(args.words, language=args.source_language)
+    for line in lines or ():
+        marked = parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities)
+        yield Side(marked.text, find(marked.text), marked)
+
+
+def _labelled_sides(args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None) -> Iterator[Side]:
+    if kind == "conll":
+        return read_conll(args.labels, word_column=args.word_column, label_column=args.label_column)
+    find = word_finder(args.words, language=args.source_language)
+    return read_json_labels(args.labels, lines, find)
+
+
+def _label_format(path: str) -> str:
+    if path == "-":
+        raise NormalignError("labels from standard input need --label-format jsonl or --label-format conll")
+    first = next((line for line in read_lines(path) if line.strip()), "")
+    return "jsonl" if first.lstrip().startswith("{") else "conll"
+
+
+def _links(args: argparse.Namespace, path: str) -> contextlib.AbstractContextManager[AlignmentFile]:
+    return open_alignment(
+        path,
+        format=args.links_format,
+        base=args.links_base,
+        reverse=args.reverse_links,
+        options=OptionNames("--links-format", "--links-base", "--[no-]reverse-links"),
+    )
+
+
+def _evaluate(args: argparse.Namespace) -> None:
+    if not (args.source and args.target and args.links):
+        raise NormalignError("--evaluate needs --source, --target and --links")
+    lengths = [[len(words_of(line)) for line in read_lines(path)] for path in (args.source, args.target)]
+    options: dict[str, Any] = {"source": args.source, "target": args.target}
+    gold = read_gold(args.evaluate, **options)
+    reading = {"format": args.links_format, "base": args.links_base, "reverse": args.reverse_links}
+    with open_output(args.output) as handle:
+        print(
+            "links", "spans", "exact", "P", "R", "F1", "lost", "contiguous spans", "exact", "F1", sep="\t", file=handle
+        )
+        for path in args.links:
+            pairs = list(zip(gold, read_links(path, **reading, **options), *lengths, strict=True))
+            score = score_spans(pairs, gaps=args.gaps, longest=args.longest)
+            whole = score_spans(pairs, gaps=args.gaps, longest=args.longest, contiguous=True)
+            shares = [f"{value:.1f}" for value in (score.exact, score.precision, score.recall, score.f1)]
+            rest = [str(score.lost), str(whole.spans), f"{whole.exact:.1f}", f"{whole.f1:.1f}"]
+            print(path, score.spans, *shares, *rest, sep="\t", file=handle)

@@ -1,0 +1,350 @@
+"""The translation tasks of fairseq, made safe: every sentence kept, clear errors, known symbols around a sentence.
+
+A mixin stands in front of a task of fairseq's (or of a user's own, if it extends one of them): the hypotheses and
+scores stay those of that task. :func:`host_class` makes the class; the alignments are added on top of it, elsewhere.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from fairseq.data.data_utils import infer_language_pair
+from fairseq.tasks import TASK_REGISTRY
+from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
+from fairseq.tasks.translation import TranslationTask
+from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
+from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
+from fairseq.utils import split_paths
+from torch import nn
+
+from ...errors import NormalignError
+from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
+from .dictionaries import load_dictionary
+from .recording import decoder_layers, make_readable
+
+SUFFIX = "_normalign"
+"""Our tasks are named after those they extend."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The symbols that a task puts around a sentence, as dictionary indices: end of sentence and language tags."""
+
+    source_front: tuple[int, ...]
+    source_end: tuple[int, ...]
+    target_start: tuple[int, ...]
+    """What the decoder is given before the first piece; the first of them is the start symbol."""
+    target_end: tuple[int, ...]
+    """What the decoder has to say after the last piece."""
+
+    def pieces(self, target: Sequence[int]) -> list[int]:
+        """The pieces of a hypothesis: without the tags in front, as far as they are there, and without its end."""
+        found = list(target)
+        for symbol in self.target_start[1:]:
+            found = found[1:] if found[:1] == [symbol] else found
+        for symbol in reversed(self.target_end):
+            found = found[:-1] if found[-1:] == [symbol] else found
+        return found
+
+    @property
+    def source(self) -> frozenset[int]:
+        """All symbols around the source."""
+        return frozenset((*self.source_front, *self.source_end))
+
+    @property
+    def target(self) -> frozenset[int]:
+        """All symbols around the target."""
+        return frozenset((*self.target_start, *self.target_end))
+
+
+class HostTask:
+    """Stands in front of ``TranslationTask`` or of another translation task."""
+
+    cfg: Any
+    args: Any
+    datasets: dict[str, Any]
+    source_dictionary: Any
+    target_dictionary: Any
+
+    @property
+    def settings(self) -> Any:
+        """The options of the task: a configuration, or the Namespace of the older tasks."""
+        return self.cfg if self.cfg is not None else self.args
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Source and target."""
+        return self.settings.source_lang, self.settings.target_lang
+
+    @property
+    def is_multilingual(self) -> bool:
+        """Whether the same model may translate in other directions, too."""
+        return False
+
+    @property
+    def serves_every_direction(self) -> bool:
+        """Whether one encoder and decoder do so, told apart by tags alone."""
+        return False
+
+    def frame(self) -> Frame:
+        """What is put around the sentences of this direction."""
+        return Frame((), (self.source_dictionary.eos(),), *[(self.target_dictionary.eos(),)] * 2)
+
+    # -- what fairseq calls -------------------------------------------------------------------------------------------
+
+    @classmethod
+    def setup_task(cls, cfg: Any, **options: Any) -> Any:
+        """As in fairseq; languages or files that are missing are one line."""
+        cls.prepare_settings(cfg)
+        try:
+            return super().setup_task(cfg, **options)  # type: ignore[misc]
+        except (ValueError, AssertionError, LookupError, OSError) as error:
+            reason = " ".join(str(error).split())[:300] or type(error).__name__
+            raise NormalignError(f"the task cannot be set up: {reason}") from None
+
+    @classmethod
+    def prepare_settings(cls, cfg: Any) -> None:
+        """Check and complete the options before the task is made."""
+        paths = split_paths(cfg.data) if cfg.data else []
+        if paths and (cfg.source_lang is None or cfg.target_lang is None):
+            source, target = infer_language_pair(paths[0]) if os.path.isdir(paths[0]) else (None, None)
+            if source is None or target is None:
+                raise NormalignError(f"{paths[0]}: does not show the languages; give them as -s and -t")
+
+    @classmethod
+    def load_dictionary(cls, filename: str) -> Any:
+        """As in fairseq; the line that is damaged is named."""
+        return load_dictionary(filename)
+
+    def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
+        """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
+        if from_checkpoint:
+            self.check_saved(cfg)
+            cfg = without_embedding_files(cfg)
+        model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
+        for part in _parts(model).values():
+            decoder_layers(part)
+        make_readable(model)
+        model.register_load_state_dict_pre_hook(self._check_embeddings)
+        return model
+
+    def check_saved(self, saved: Any) -> None:
+        """Refuse a model of another task, whose sentences had other symbols around them; ``saved`` may not say it."""
+        name = str(getattr(saved, "task", None) or "")
+        stock = TASK_REGISTRY.get(name)
+        trained = host_of(stock) if stock is not None else None
+        if trained is not None and not isinstance(self, trained):
+            raise ValueError(
+                f"it was trained with the task '{name}', which puts other symbols around a sentence; "
+                f"use --task {name.removesuffix(SUFFIX)}{SUFFIX}"
+            )
+        for option in TAG_OPTIONS if trained is not None and trained is not HostTask else ():
+            given, was = (getattr(place, option, None) or None for place in (self.settings, saved))
+            if hasattr(saved, option) and given != was:
+                flag = f"--{option.replace('_', '-')}"
+                raise ValueError(f"it was trained with {flag} {was or 'off'}, which is {given or 'off'} here")
+
+    def one_direction(self, model: Any) -> Any:
+        """The encoder and decoder of this direction, where a model has several."""
+        parts = _parts(model)
+        return parts["-".join(self.languages)] if "" not in parts else model
+
+    def _check_embeddings(self, model: nn.Module, parameters: dict[str, Any], *ignored: Any) -> None:
+        """Before parameters are loaded: dictionaries that do not fit say which of the two, and by how much."""
+        if getattr(self, "training", False):  # all directions at once: each has its own dictionaries
+            return
+        sides = {
+            "encoder": ("source", self.source_dictionary),
+            "decoder": ("target", self.target_dictionary),
+        }
+        for name, tensor in parameters.items():
+            side = name.removesuffix(".embed_tokens.weight").rpartition(".")[2]
+            if not name.endswith(".embed_tokens.weight") or side not in sides:
+                continue
+            which, dictionary = sides[side]
+            if len(tensor) != len(dictionary):
+                much = f"{abs(len(tensor) - len(dictionary))} {'more' if len(dictionary) > len(tensor) else 'fewer'}"
+                raise ValueError(
+                    f"its {side} has {len(tensor)} embeddings, the {which} dictionary in {self.settings.data} has "
+                    f"{len(dictionary)} entries, {much}; is it another model's?"
+                )
+
+    def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **options: Any) -> None:
+        """As in fairseq; original text, which ``--replace-unk`` prints and copies from, is post-processed too."""
+        with reading_dataset(self.settings.data, split):
+            super().load_dataset(split, epoch=epoch, combine=combine, **options)  # type: ignore[misc]
+        post_process_original_text(self.datasets[split], getattr(self.settings, "post_process", None))
+
+    def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
+        """As in fairseq, but no sentence is dropped with an incomplete last batch."""
+        keep_every_sentence(dataset)
+        return super().get_batch_iterator(dataset, *args, **options)  # type: ignore[misc]
+
+    def filter_indices_by_size(
+        self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
+    ) -> Any:
+        """As in fairseq, but a sentence that is too long is named in one line."""
+        before = sentence_numbers(dataset, indices)
+        kept = super().filter_indices_by_size(indices, dataset, max_positions, True)  # type: ignore[misc]
+        lost = np.setdiff1d(before, sentence_numbers(dataset, kept))
+        if len(lost) and not ignore_invalid_inputs:
+            raise NormalignError(
+                f"sentence {lost[0] + 1} has {size_of(dataset, int(lost[0]))} pieces, {max_positions} are allowed "
+                f"({len(lost)} such); --skip-invalid-size-inputs-valid-test leaves them out"
+            )
+        return kept
+
+
+def _parts(model: Any) -> Any:
+    """The models of all directions by their names, or the one that serves all."""
+    found = getattr(model, "models", None)
+    return found if isinstance(found, nn.ModuleDict) else {"": model}
+
+
+TAG_OPTIONS = ("encoder_langtok", "decoder_langtok", "lang_tok_style", "lang_tok_replacing_bos_eos", "prepend_bos")
+"""How a model was trained it has to be run."""
+
+
+class MultiSimpleEpochHost(HostTask):
+    """Stands in front of ``translation_multi_simple_epoch``: M2M-100, NLLB, mBART-50, WMT21."""
+
+    data_manager: Any
+
+    @property
+    def is_multilingual(self) -> bool:
+        """It does."""
+        return True
+
+    @property
+    def serves_every_direction(self) -> bool:
+        """It does."""
+        return True
+
+    def reversed(self) -> Any:
+        """The same task for the other direction."""
+        settings = copy.copy(self.args)
+        settings.source_lang, settings.target_lang = self.languages[::-1]
+        return type(self).setup_task(settings)
+
+    @classmethod
+    def prepare_settings(cls, cfg: Any) -> None:
+        """Both languages or none; for one direction, the list of all directions is not needed."""
+        check_both_languages(cfg)
+        if cfg.lang_pairs is None and cfg.source_lang is not None:
+            if not cfg.langs and not cfg.lang_dict:
+                raise NormalignError(
+                    "the languages of the model are not known; give --lang-dict, --langs or --lang-pairs"
+                )
+            cfg.lang_pairs = [f"{cfg.source_lang}-{cfg.target_lang}"]
+
+    def frame(self) -> Frame:
+        """Tags in front of both sides, or, with ``--lang-tok-replacing-bos-eos``, instead of end and start."""
+        source, target = self.languages
+        source_spec, target_spec = self.args.langtoks["main"]
+        source_tag = self.data_manager.get_encoder_langtok(source, target, source_spec)
+        target_tag = self.data_manager.get_decoder_langtok(target, target_spec)
+        return framed(self, source_tag, target_tag, replacing=self.args.lang_tok_replacing_bos_eos)
+
+
+class MultilingualHost(HostTask):
+    """Stands in front of ``multilingual_translation``, where tags replace the source's end and the start symbol."""
+
+    dicts: dict[str, Any]
+
+    @property
+    def is_multilingual(self) -> bool:
+        """It does."""
+        return True
+
+    @classmethod
+    def prepare_settings(cls, cfg: Any) -> None:
+        """Both languages or none."""
+        check_both_languages(cfg)
+
+    def frame(self) -> Frame:
+        """``--encoder-langtok`` replaces the source's end, ``--decoder-langtok`` the start symbol."""
+        source, target = self.languages
+        source_tag = self.get_encoder_langtok(source, target)  # type: ignore[attr-defined]
+        target_tag = self.get_decoder_langtok(target)  # type: ignore[attr-defined]
+        return framed(self, source_tag, target_tag, replacing=True)
+
+    def inference_step(self, generator: Any, models: Any, sample: Any, *args: Any, **options: Any) -> Any:
+        """As in fairseq, where references could not be scored: the models of all directions at once cannot run."""
+        models = [self.one_direction(model) for model in models]
+        return super().inference_step(generator, models, sample, *args, **options)  # type: ignore[misc]
+
+
+class PretrainedBartHost(HostTask):
+    """Stands in front of ``translation_from_pretrained_bart``, which fairseq left half converted: it lacks ``args``."""
+
+    def __init__(self, cfg: Any, *args: Any, **options: Any) -> None:
+        if not getattr(cfg, "langs", None):
+            raise NormalignError("the languages of the pretrained model are not known; give them as --langs")
+        self.args = cfg
+        super().__init__(cfg, *args, **options)  # type: ignore[call-arg]
+
+    def frame(self) -> Frame:
+        """The source ends in ``</s> [de_DE]``; the decoder starts and ends with ``[en_XX]``, after ``</s>``."""
+        source, target = self.languages
+        source_tag = self.source_dictionary.index(f"[{source}]")
+        target_tag = self.target_dictionary.index(f"[{target}]")
+        front = (self.source_dictionary.bos(),) if getattr(self.args, "prepend_bos", False) else ()
+        end = self.source_dictionary.eos(), self.target_dictionary.eos()
+        return Frame(front, (end[0], source_tag), (target_tag, *front), (end[1], target_tag))
+
+
+def check_both_languages(cfg: Any) -> None:
+    """One language without the other is a mistake that fairseq ends in a riddle about."""
+    if (cfg.source_lang is None) != (cfg.target_lang is None):
+        raise NormalignError(
+            "source and target language are needed, or, to train on all pairs, neither; give -s and -t"
+        )
+
+
+def framed(task: Any, source_tag: int | None, target_tag: int | None, *, replacing: bool) -> Frame:
+    """Tags in front of the sentences, or instead of the source's end and the start symbol."""
+    ends = task.source_dictionary.eos(), task.target_dictionary.eos()
+    source, target = (() if tag is None else (tag,) for tag in (source_tag, target_tag))
+    if replacing:
+        return Frame((), source or (ends[0],), target or (ends[1],), (ends[1],))
+    return Frame(source, (ends[0],), (ends[1], *target), (ends[1],))
+
+
+def without_embedding_files(arguments: Any) -> Any:
+    """The arguments of a model, without the files that its embeddings were made from when it was trained."""
+    names = [name for name in ("encoder_embed_path", "decoder_embed_path") if getattr(arguments, name, None)]
+    if not names:
+        return arguments
+    arguments = copy.deepcopy(arguments)
+    for name in names:
+        setattr(arguments, name, None)
+    return arguments
+
+
+HOSTS: dict[type, type[HostTask]] = {
+    TranslationMultiSimpleEpochTask: MultiSimpleEpochHost,
+    MultilingualTranslationTask: MultilingualHost,
+    TranslationFromPretrainedBARTTask: PretrainedBartHost,
+    TranslationTask: HostTask,
+}
+"""Task of fairseq's -> what stands in front of it and of whatever extends it."""
+
+
+def host_of(task_class: type) -> type[HostTask] | None:
+    """What stands in front of a task, or None: it does not extend a translation task that is known here."""
+    return next((HOSTS[base] for base in task_class.__mro__ if base in HOSTS), None)
+
+
+@functools.cache
+def host_class(task_class: type) -> type:
+    """``task_class`` made safe."""
+    host = host_of(task_class)
+    if host is None:
+        raise NormalignError(f"{task_class.__name__} does not extend a translation task of fairseq")
+    return type(f"Host{task_class.__name__}", (host, task_class), {})

@@ -1,0 +1,262 @@
+"""Lines made into what a model of ``transformers`` reads: by its own tokenizer, with the words kept track of.
+
+Pieces belong to words by the characters they stand for: a fast tokenizer says which, for any other it is found out by
+:mod:`fairseq_normalign.text.offsets`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...alignment.pieces import Segmentation, Sentence, Span
+from ...files import words_of
+from ...text.encoding import CACHED_WORDS, LONGEST_WORD, EncodedLine
+from ...text.offsets import piece_spans, piece_texts, pieces_of_words
+from ...text.tags import TAGS
+from ...text.words import WordFinder, space_words, words_at
+
+END_OF_WORD = "</w>"
+"""How FSMT marks the last piece of a word."""
+
+Pieces = tuple[list[str], list[int], list[Span | None]]
+"""Pieces as they are written, their indices, and their places in the text."""
+
+
+@dataclass(frozen=True)
+class Specials:
+    """What a tokenizer puts in front of a text and behind it: indices."""
+
+    front: tuple[int, ...]
+    back: tuple[int, ...]
+
+
+class Tokenizer:
+    """One side, source or target, of a tokenizer of ``transformers``."""
+
+    def __init__(self, tokenizer: Any, *, target: bool = False) -> None:
+        """``tokenizer`` is this side's own: that of the target side is switched to it for good."""
+        self.host = tokenizer
+        self.specials = _specials(tokenizer, target)
+        if target and hasattr(tokenizer, "_switch_to_target_mode"):
+            tokenizer._switch_to_target_mode()
+        self._target_indices = _target_indices(tokenizer) if target else None
+        self.unknown: int | None = tokenizer.unk_token_id
+        self.marks_ends = any(piece.endswith(END_OF_WORD) for piece in self.symbols())
+        """Whether it splits words that are given, and would tokenize a text by its own rules (FSMT)."""
+        self._scheme = "gpt2" if any("Ġ" in piece for piece in self.symbols()) else "sentencepiece"
+
+    def __call__(self, text: str) -> Pieces:
+        """Return the pieces of a text, without anything in front of it or behind it.
+
+        What is written like a special piece in the text is text.
+        """
+        if self.host.is_fast:
+            found = self.host(
+                text, add_special_tokens=False, return_offsets_mapping=True, split_special_tokens=True, verbose=False
+            )
+            return found.tokens(), list(found["input_ids"]), [tuple(span) for span in found["offset_mapping"]]
+        pieces = self.host.tokenize(text, split_special_tokens=True)
+        return pieces, [self.index(piece) for piece in pieces], self.spans(text, pieces)
+
+    def of_word(self, word: str) -> tuple[list[str], list[int]]:
+        """Return the pieces of a single word and their indices; a word that is nothing to it is unknown."""
+        if len(word) > LONGEST_WORD:
+            pieces: list[str] = []
+        elif self.marks_ends:
+            if len(self.host.cache) > CACHED_WORDS:
+                self.host.cache.clear()
+            pieces = self.host.bpe(word.lower() if self.host.do_lower_case else word).split(" ")
+        elif self.host.is_fast:
+            pieces, indices, _ = self(word)
+            if pieces:
+                return pieces, indices
+        else:
+            pieces = self.host.tokenize(word, split_special_tokens=True)
+        pieces = pieces or [str(self.host.unk_token)]
+        return pieces, [self.index(piece) for piece in pieces]
+
+    def index(self, piece: str) -> int:
+        """Return the index of a piece as this side has it."""
+        if self._target_indices is None:
+            return int(self.host.convert_tokens_to_ids(piece))
+        return self._target_indices.get(piece, self.unknown or 0)
+
+    def symbols(self) -> list[str]:
+        """Return every piece, by its index."""
+        vocabulary = self._target_indices or self.host.get_vocab()
+        symbols = [""] * (max(vocabulary.values(), default=-1) + 1)
+        for piece, index in vocabulary.items():
+            symbols[index] = piece
+        return symbols
+
+    def spans(self, text: str, pieces: Sequence[str]) -> list[Span | None]:
+        """Return where in a text its pieces stand; None for special pieces."""
+        unknown = str(self.host.unk_token)
+        if self.marks_ends:
+            bare = [None if piece == unknown else piece.removesuffix(END_OF_WORD) for piece in pieces]
+            return piece_spans(text, bare)
+        special = set(self.host.all_special_tokens) - {unknown}
+        return piece_spans(text, piece_texts(pieces, self._scheme, unknown=unknown, specials=special))
+
+    def pieces_of(self, indices: Sequence[int]) -> list[str]:
+        """Return how the pieces with these indices are written."""
+        return [str(piece) for piece in self.host.convert_ids_to_tokens(list(indices))]
+
+
+def _specials(tokenizer: Any, target: bool) -> Specials:
+    """Found by looking at a short text with and without them."""
+    side = {"text_target": "a"} if target else {"text": "a"}
+    bare = list(tokenizer(**side, add_special_tokens=False)["input_ids"])
+    whole = list(tokenizer(**side)["input_ids"])
+    front = next(n for n in range(len(whole) - len(bare) + 1) if whole[n : n + len(bare)] == bare)
+    return Specials(tuple(whole[:front]), tuple(whole[front + len(bare) :]))
+
+
+def _target_indices(tokenizer: Any) -> dict[str, int] | None:
+    """FSMT's tokenizer knows the target vocabulary by index only."""
+    if not hasattr(tokenizer, "tgt_vocab_file"):
+        return None
+    return {piece: index for index, piece in tokenizer.decoder.items()}
+
+
+class TokenizerLines:
+    """Encodes the lines of one side; see :class:`fairseq_normalign.text.encoding.LineCoder`.
+
+    Words are those that spaces separate, or what ``words`` finds in natural text. Every word has pieces of its own:
+    where a piece of the whole line would reach into two words, or a word would have none, words are split one by one.
+    """
+
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        words: WordFinder | None = None,
+        lowercase: bool = False,
+        tags: str = TAGS,
+        front: Sequence[int] = (),
+        back: Sequence[int] = (),
+    ) -> None:
+        """``front`` and ``back`` are the indices of what stands before and after every line and is no word."""
+        self.tokenizer = tokenizer
+        self._find = words
+        self._lowercase = lowercase
+        self._is_tag = re.compile(tags).fullmatch
+        self._front, self._back = list(front), list(back)
+        self._known: dict[str, tuple[list[str], list[int]]] = {}
+        self.seen = 0
+        self.unknown = 0
+
+    def __call__(self, line: str) -> EncodedLine:
+        """Return the pieces, indices and words of a line; language tags in front of it are no words."""
+        tags, text = self._without_tags(line)
+        if self._find is None:
+            text = " ".join(words_of(text))
+        if self._lowercase:
+            text = text.lower()
+        places = (self._find or space_words)(text)
+        words = words_at(text, places)
+        return self._encoded(tags, words, *self._split(text, places, words))
+
+    def _without_tags(self, line: str) -> tuple[list[int], str]:
+        """The indices of the tags in front of a line that the model knows, and the rest of the line."""
+        found: list[int] = []
+        while True:
+            first, _, rest = line.lstrip(" \t").partition(" ")
+            index = self.tokenizer.index(first) if self._is_tag(first) else self.tokenizer.unknown
+            if index is None or index == self.tokenizer.unknown:
+                return found, line
+            found.append(index)
+            line = rest
+
+    def _split(
+        self, text: str, places: Sequence[Span], words: Sequence[str]
+    ) -> tuple[list[str], list[int], list[Span]]:
+        """-> pieces, indices, the range of pieces of each word."""
+        given = self._find is None and self.tokenizer.marks_ends
+        if not given and all(len(word) <= LONGEST_WORD for word in words):
+            pieces, indices, spans = self.tokenizer(text)
+            ranges = word_ranges(places, spans)
+            if ranges is not None:
+                return pieces, indices, ranges
+        return self._word_by_word(words)
+
+    def _word_by_word(self, words: Sequence[str]) -> tuple[list[str], list[int], list[Span]]:
+        pieces: list[str] = []
+        indices: list[int] = []
+        ranges: list[Span] = []
+        for word in words:
+            known = self._known.get(word) or self._learn(word)
+            ranges.append((len(pieces), len(pieces) + len(known[0])))
+            pieces += known[0]
+            indices += known[1]
+        return pieces, indices, ranges
+
+    def _learn(self, word: str) -> tuple[list[str], list[int]]:
+        if len(self._known) >= CACHED_WORDS:
+            self._known.clear()
+        self._known[word] = self.tokenizer.of_word(word)
+        return self._known[word]
+
+    def _encoded(
+        self, tags: list[int], words: Sequence[str], pieces: list[str], indices: list[int], ranges: Sequence[Span]
+    ) -> EncodedLine:
+        self.seen += len(indices)
+        self.unknown += indices.count(self.tokenizer.unknown) if self.tokenizer.unknown is not None else 0
+        front, back = [*self._front, *tags], self._back
+        return EncodedLine(
+            [*front, *indices, *back],
+            sentence_of(self.tokenizer.pieces_of(front), words, pieces, ranges, self.tokenizer.pieces_of(back)),
+        )
+
+
+def sentence_of(
+    front: Sequence[str], words: Sequence[str], pieces: Sequence[str], ranges: Sequence[Span], back: Sequence[str]
+) -> Sentence:
+    """Return pieces and words as a sentence; what stands in front of them and behind them is no word."""
+    first, last = len(front), len(front) + len(pieces)
+    specials = (*range(first), *range(last, last + len(back)))
+    moved = tuple((start + first, stop + first) for start, stop in ranges)
+    each = tuple((position, position + 1) for position in range(first, last))
+    return Sentence(
+        (*front, *pieces, *back),
+        Segmentation(tuple(words), moved, specials),
+        Segmentation(tuple(pieces), each, specials),
+    )
+
+
+def word_ranges(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[Span] | None:
+    """Return the range of pieces that makes up each word; None where a word has none of its own.
+
+    >>> word_ranges([(0, 2), (3, 5)], [(0, 1), (1, 2), (2, 5)])
+    [(0, 2), (2, 3)]
+    >>> word_ranges([(0, 2), (3, 5)], [(0, 5)])
+    """
+    found = pieces_of_words(words, pieces)
+    if [piece for group in found for piece in group] != list(range(len(pieces))) or not all(found):
+        return None
+    return [(group[0], group[-1] + 1) for group in found]
+
+
+def joined_words(words: Sequence[Span], pieces: Sequence[Span | None]) -> tuple[list[Span], list[Span]]:
+    """Return the words of a text that is given in pieces, and the range of pieces of each.
+
+    Words that share a piece become one, and a word without pieces is left out.
+
+    >>> joined_words([(0, 2), (2, 4), (5, 6)], [(0, 3), (3, 4), (5, 6)])
+    ([(0, 4), (5, 6)], [(0, 2), (2, 3)])
+    """
+    places: list[Span] = []
+    ranges: list[Span] = []
+    for (start, stop), group in zip(words, pieces_of_words(words, pieces), strict=True):
+        if not group:
+            continue
+        if ranges and group[0] < ranges[-1][1]:
+            places[-1] = places[-1][0], stop
+            ranges[-1] = ranges[-1][0], max(ranges[-1][1], group[-1] + 1)
+        else:
+            places.append((start, stop))
+            ranges.append((group[0], group[-1] + 1))
+    return places, ranges

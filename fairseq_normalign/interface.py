@@ -1,0 +1,325 @@
+"""The Python interface: ``fairseq_normalign.load("checkpoint.pt").align("ein Haus", "a house")``."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .aligning.aligner import AlignedPair
+from .aligning.build import make_bitext_aligner
+from .aligning.choose import MANY, choose_readings, sentence_of_choice
+from .aligning.directions import BitextAligner, Keep, PairAlignment
+from .aligning.options import DEFAULT_SETTING, AlignmentOptions
+from .alignment.decide import Link
+from .alignment.experts import AGREEMENT_FLOOR, Expert
+from .alignment.formats import pharaoh
+from .alignment.readings import Reading
+from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from .attribution import METHODS
+from .errors import NormalignError
+from .hosts.options import PRECISIONS, ModelOptions
+from .hosts.protocol import EncodedPair
+from .text.options import TextOptions
+
+WINDOW = 256
+"""Pairs that :meth:`AlignmentModel.align_many` takes together, unless told otherwise."""
+AUTO = "auto"
+
+Names = str | Path | Sequence[str | Path] | None
+"""One file for both sides, or the source's and the target's."""
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A sentence pair in words and its links."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: list[Link]
+    """(source, target), 0-based positions of words, sorted."""
+    confidence: list[float] = field(default_factory=list)
+    """One number from 0 to 1 per link."""
+    soft: np.ndarray | None = field(default=None, repr=False)
+    """[target words, source words]: what the links were decided by; None where the pair could not be aligned."""
+    readings: Mapping[Reading, np.ndarray] = field(default_factory=dict, repr=False)
+    """[target words, source words] of every reading of the forward model that was asked for."""
+    score: float | None = None
+    """Mean log-probability of the target's pieces and its end, natural logarithm; of translations, and where asked."""
+    skipped: str | None = None
+    """Why the pair was not aligned: 'empty' or 'too long'."""
+
+    def pharaoh(self) -> str:
+        """Return the links as text: ``0-0 1-2``.
+
+        >>> Alignment(("das", "Haus"), ("the", "house"), [(0, 0), (1, 1)]).pharaoh()
+        '0-0 1-1'
+        """
+        return pharaoh(self.links)
+
+    def draw(self, path: str | Path | None = None) -> str | None:
+        """Draw the pair: to a figure at ``path`` (.png, .svg, .pdf), or return it as text for a terminal."""
+        from .report.one_alignment import as_figure, as_text, pair_to_draw
+
+        pair = pair_to_draw(self.source, self.target, self.links, self.soft)
+        if path is None:
+            return as_text(pair)
+        as_figure(pair, path)
+        return None
+
+    def _repr_html_(self) -> str:
+        from .report.one_alignment import as_html
+
+        return as_html(self.source, self.target, self.links, self.soft)
+
+
+def load(
+    path: str | Path,
+    reverse: str | Path | None = None,
+    *,
+    data: str | Path | None = None,
+    reverse_data: str | Path | None = None,
+    source_lang: str | None = None,
+    target_lang: str | None = None,
+    fixed_dictionary: str | Path | None = None,
+    lang_dict: str | Path | None = None,
+    lang_pairs: str | None = None,
+    user_dir: Names = None,
+    bpe_codes: Names = None,
+    sentencepiece_model: Names = None,
+    tokenizer: str | None = None,
+    lowercase: bool = False,
+    method: str = "norms",
+    layer: int | str | None = None,
+    head: int | None = None,
+    setting: str = DEFAULT_SETTING,
+    readings: str | None = None,
+    decision: str | None = None,
+    symmetrize: str = "agreed-grow-diag",
+    floor: float | None = None,
+    null: str = "best",
+    level: str = "word",
+    device: str = "cpu",
+    precision: str | None = None,
+    max_tokens: int = 4000,
+) -> AlignmentModel:
+    """Load a translation model for aligning and translating; with ``reverse`` the models of both directions.
+
+    Args:
+        path: A checkpoint of fairseq (``a.pt:b.pt`` is an ensemble), or a folder or name of Hugging Face transformers.
+        reverse: The model of the other direction; ``path`` itself for a multilingual model.
+        data, reverse_data: Directories of fairseq's dictionaries; by default those of the checkpoints.
+        source_lang, target_lang: The languages, where the model does not tell them or has several.
+        fixed_dictionary, lang_dict, lang_pairs: What replaces what a multilingual checkpoint of fairseq says of its
+            dictionary and languages, as fairseq's flags do.
+        user_dir: Folders with the code of an architecture or task of somebody's own.
+        bpe_codes, sentencepiece_model: What splits words into pieces: a file, or those of source and target. Without
+            them a fairseq model takes text that is in pieces already.
+        tokenizer: ``"moses"`` for raw text; otherwise words are separated by spaces.
+        lowercase: Lower-case the words first.
+        method: How soft alignments are read; see :func:`fairseq_normalign.list_methods`.
+        layer, head, setting: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
+            ``layer="auto"`` chooses the readings by the first pairs that are aligned together.
+        readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``, or ``"auto"``. Without any choice:
+            the bottom third of the decoder at AWI times its top layer at AWO.
+        decision: How the links of one direction are decided: ``"argmax"``, ``"mutual"`` or ``"grow-diag"``.
+        symmetrize: How two directions are combined; names that start with ``agreed-`` multiply them first.
+        floor: The agreement that a link must exceed.
+        null: ``"best"``, or ``"unaligned"`` to leave a word without link where the end of the sentence wins.
+        level: ``"word"`` or ``"piece"``.
+        device, precision: Where the models compute, and ``"fp16"`` or ``"bf16"`` to convert them.
+        max_tokens: Pieces per side and batch.
+
+    A wrong argument is a :class:`fairseq_normalign.NormalignError`. The model may be used from several threads: calls
+    take turns.
+    """
+    if user_dir is not None:
+        from .hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(_both(user_dir))
+    chooses = AUTO in (layer, readings)
+    if isinstance(layer, str) and layer != AUTO:
+        raise NormalignError(f"layer is a number from 1 on or 'auto', not '{layer}'")
+    if precision is not None and precision not in PRECISIONS:
+        raise NormalignError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
+    if symmetrize not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
+        names = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
+        raise NormalignError(f"unknown symmetrization '{symmetrize}'; choose one of {names}")
+    options = AlignmentOptions(
+        method=method,
+        layer=layer if isinstance(layer, int) else None,
+        head=head,
+        setting=setting,
+        readings=None if readings == AUTO else readings,
+        decision=decision,
+        floor=floor,
+        null=null,
+    )
+    text = TextOptions(_both(bpe_codes), _both(sentencepiece_model), tokenizer, lowercase)
+    replaced = {"fixed_dictionary": fixed_dictionary, "lang_dict": lang_dict, "lang_pairs": lang_pairs}
+    model = ModelOptions(
+        str(path),
+        _name(data),
+        source_lang,
+        target_lang,
+        device,
+        precision,
+        task_options={name: str(value) for name, value in replaced.items() if value is not None},
+    )
+    other = None if reverse is None else model.reversed(str(reverse), _name(reverse_data))
+    aligner = make_bitext_aligner(
+        model,
+        other,
+        text,
+        options,
+        max_tokens=max_tokens,
+        level=level,
+        combine=symmetrize,
+        floor=AGREEMENT_FLOOR if floor is None else floor,
+    )
+    return AlignmentModel(aligner, chooses=chooses)
+
+
+def _name(path: str | Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _both(names: Names) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (str(names),) if isinstance(names, (str, Path)) else tuple(map(str, names))
+
+
+class AlignmentModel:
+    """A loaded model, or the models of both directions, that aligns given pairs and translates with alignments."""
+
+    def __init__(self, aligner: BitextAligner, *, chooses: bool = False) -> None:
+        """``chooses``: choose the readings by the first pairs that are aligned together."""
+        self.aligner = aligner
+        self._chooses = chooses
+
+    @property
+    def expert(self) -> Expert:
+        """The readings of the forward model that decide."""
+        return self.aligner.forward.aligner.expert
+
+    def choose(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
+        """Choose the readings of each direction by these pairs, without gold; return a line that explains each choice.
+
+        Fewer than 100 pairs are too few to choose by: then the default is used.
+        """
+        self._chooses = False
+        return [sentence_of_choice(choice) for choice in choose_readings(self.aligner, pairs)]
+
+    def align(self, source: str, target: str, *, score: bool = False, every_layer: bool = False) -> Alignment:
+        """Align one pair of sentences.
+
+        ``score`` adds the log-probability of the target; ``every_layer`` adds every layer of the forward model to
+        ``readings``.
+        """
+        return next(self.align_many([(source, target)], score=score, every_layer=every_layer))
+
+    def align_many(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        score: bool = False,
+        every_layer: bool = False,
+        progress: Callable[[int], object] | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[Alignment]:
+        """Align pairs in batches and yield their alignments in order.
+
+        ``progress`` is called with the number of pairs after each batch; ``window`` pairs are read ahead.
+        """
+        waiting = iter(pairs)
+        keep = Keep(soft=True, layers=every_layer, read=True)
+        first = 0
+        while taken := [_checked_pair(pair) for pair in itertools.islice(waiting, window)]:
+            if self._chooses and len(taken) >= MANY:
+                self.choose(taken)
+            found = self.aligner.align(taken, keep=keep, first=first, done=progress or (lambda count: None))
+            scores = self._scores(taken, found) if score else [None] * len(taken)
+            for pair, result, value in zip(taken, found, scores, strict=True):
+                yield self._alignment(pair, result, value)
+            first += len(taken)
+
+    def translate(
+        self, source: str | Sequence[str], *, beam: int = 5, nbest: int = 1
+    ) -> list[Alignment] | list[list[Alignment]]:
+        """Translate a sentence, or several, by beam search.
+
+        Returns the best ``nbest`` translations of a sentence with their alignments, the best first; for several
+        sentences a list of such lists.
+        """
+        if isinstance(source, str):
+            return self._translations([source], beam, nbest)[0]
+        return self._translations(list(source), beam, nbest)
+
+    def _translations(self, lines: list[str], beam: int, nbest: int) -> list[list[Alignment]]:
+        host = self.aligner.forward.host
+        translated = []
+        for line, found in zip(lines, host.translate(lines, beam=beam, nbest=nbest), strict=True):
+            pairs: list[EncodedPair] = [(host.source(line), hypothesis.target) for hypothesis in found]
+            results = self.aligner.align_encoded(pairs, keep=Keep(soft=True, read=True))
+            translated.append(
+                [
+                    _alignment(result, hypothesis.score, pair)
+                    for result, hypothesis, pair in zip(results, found, pairs, strict=True)
+                ]
+            )
+        return translated
+
+    def _scores(self, pairs: Sequence[tuple[str, str]], found: Sequence[PairAlignment]) -> list[float | None]:
+        host = self.aligner.forward.host
+        kept = [number for number, result in enumerate(found) if result.skipped is None]
+        encoded = [(host.source(pairs[number][0]), host.target(pairs[number][1])) for number in kept]
+        scores: list[float | None] = [None] * len(pairs)
+        for number, value in zip(kept, host.scores(encoded) if encoded else [], strict=True):
+            scores[number] = value
+        return scores
+
+    def _alignment(self, pair: tuple[str, str], result: PairAlignment, score: float | None) -> Alignment:
+        host = self.aligner.forward.host
+        return _alignment(result, score, (host.source(pair[0]), host.target(pair[1])))
+
+
+def _checked_pair(pair: Any) -> tuple[str, str]:
+    if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(side, str) for side in pair)):
+        raise NormalignError(f"a pair is two strings, source and target, not {str(pair)[:60]!r}")
+    return pair[0], pair[1]
+
+
+def _alignment(result: PairAlignment, score: float | None, encoded: EncodedPair) -> Alignment:
+    source, target = (line.sentence.by_word.words for line in encoded)
+    return Alignment(
+        source,
+        target,
+        result.links,
+        result.confidence,
+        result.soft,
+        {} if result.read is None else _readings(result.read),
+        score,
+        result.skipped,
+    )
+
+
+def _readings(read: AlignedPair) -> dict[Reading, np.ndarray]:
+    """Every reading that decided, and every layer that was read."""
+    found = list(read.expert.readings)
+    for place in read.steps:
+        found += [Reading(place.method, place.layer, place.head, first.setting) for first in read.expert.readings[:1]]
+    return {reading: read.read(reading) for reading in dict.fromkeys(found)}
+
+
+def list_methods() -> dict[str, str]:
+    """Return the methods that soft alignments can be read by, each with a line that tells what it reads.
+
+    >>> sorted(list_methods())[:3]
+    ['attention-rollout', 'block', 'erasure']
+    """
+    return {name: method.summary() for name, method in sorted(METHODS.items())}

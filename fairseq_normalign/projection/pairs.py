@@ -1,0 +1,128 @@
+"""Sentence pairs read in step with their links: lines, words and links of one pair after the other."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..alignment.formats import AlignmentFile, Lengths, in_step
+from ..alignment.pieces import Span
+from ..errors import NormalignError
+from ..files import display_name, read_lines, words_of
+from ..text.words import WordFinder
+from .spans import LinkedPair
+
+
+@dataclass(slots=True)
+class Side:
+    """One side of a pair: its text, its words in it, and whatever else belongs to it (tags, labels)."""
+
+    text: str
+    words: Sequence[Span]
+    extra: Any = None
+
+
+def sides_of(lines: Iterable[str], find: WordFinder) -> Iterator[Side]:
+    """Plain lines with their words."""
+    for line in lines:
+        yield Side(line, find(line))
+
+
+class PairReader(Lengths):
+    """Two sides read in step, block by block, for :func:`~fairseq_normalign.alignment.formats.in_step`."""
+
+    def __init__(self, source: Iterator[Side], target: Iterator[Side], names: tuple[str, str]) -> None:
+        self._sides = {"source": source, "target": target}
+        self._names = dict(zip(self._sides, names, strict=True))
+        self.taken = dict.fromkeys(self._sides, 0)
+        self.block: dict[str, list[Side]] = {}
+        """The sides of the sentences taken last."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def take(self, count: int) -> dict[str, np.ndarray]:
+        """The lengths of the next sentences by side."""
+        self.block = {side: list(itertools.islice(sides, count)) for side, sides in self._sides.items()}
+        for side, found in self.block.items():
+            self.taken[side] += len(found)
+        return {side: np.array([len(s.words) for s in found], dtype=np.int64) for side, found in self.block.items()}
+
+    def totals(self) -> dict[str, int]:
+        """How many sentences each side has, by its name."""
+        for side, sides in self._sides.items():
+            self.taken[side] += sum(1 for _ in sides)
+        return {self._names[side]: taken for side, taken in self.taken.items()}
+
+    def count(self) -> int | None:
+        """Not known before everything is read."""
+        return None
+
+
+def linked_pairs(
+    reader: PairReader, file: AlignmentFile, scores: str | Path | None = None
+) -> Iterator[tuple[int, Side, Side, LinkedPair]]:
+    """(line number from 1, source, target, links) of every pair; files of different length are an error.
+
+    ``scores`` is a file with a number per link on each line, in the order of the links.
+    """
+    number = 0
+    confidences = read_lines(scores) if scores is not None else itertools.repeat(None)
+    for (block,) in in_step([file], reader):
+        sides = zip(reader.block["source"], reader.block["target"], strict=True)
+        for links, (source, target) in zip(block.sentences(), sides, strict=True):
+            number += 1
+            found = [(s, t) for s, t, _ in links]
+            numbers = next(confidences, "")
+            known = None if numbers is None else dict(zip(found, _scores(scores, number, numbers, found), strict=True))
+            yield number, source, target, LinkedPair(len(source.words), len(target.words), found, known)
+
+
+def _scores(path: str | Path | None, number: int, line: str, links: Sequence[object]) -> list[float]:
+    name = display_name(path or "")
+    try:
+        found = [float(word) for word in words_of(line)]
+    except ValueError:
+        raise NormalignError.at(name, number, f"'{line[:60]}' is not a line of numbers") from None
+    if len(found) != len(links):
+        raise NormalignError.at(name, number, f"{len(found)} numbers for {len(links)} links")
+    if any(not 0 <= value <= 1 for value in found):
+        raise NormalignError.at(name, number, "a score is not between 0 and 1")
+    return found
+
+
+SEPARATORS = (" ||| ", "\t")
+
+
+def split_pair(line: str, place: Callable[[], str]) -> tuple[str, str]:
+    """Source and target of a line that holds both, with `` ||| `` or one tab between; ``place`` is for the message.
+
+    >>> split_pair("das Haus ||| the house", lambda: "line 1")
+    ('das Haus', 'the house')
+    """
+    for separator in SEPARATORS:
+        if line.count(separator) == 1:
+            source, target = line.split(separator)
+            return source, target
+    if line.startswith("||| ") or line.endswith(" |||"):
+        source, _, target = line.partition("|||")
+        return source.strip(" "), target.strip(" ")
+    shown = ascii(line[:60])
+    raise NormalignError(f"{place()}: {shown} is not source and target with one ' ||| ' or one tab between")
+
+
+def read_bitext(path: str | Path) -> Iterator[tuple[str, str]]:
+    """The pairs of a file that holds both sides on each line."""
+    for number, line in enumerate(read_lines(path), start=1):
+        yield split_pair(line, lambda number=number: f"{display_name(path)}:{number}")  # type: ignore[misc]
+
+
+def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:
+    """The source lines and the target lines of a file that holds both; it is read once, by whoever asks first."""
+    first, second = itertools.tee(read_bitext(path))
+    return (source for source, _ in first), (target for _, target in second)

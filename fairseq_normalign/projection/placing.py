@@ -1,0 +1,224 @@
+"""Where the tags of a source line go in the target: ranges of words for pairs, places between words for the others.
+
+The rules, beside those of :mod:`fairseq_normalign.projection.spans`:
+
+1. No word is split. A pair that covers part of a word covers the word; a lone tag inside a word goes before it.
+2. A pair takes one range of target words, and lies within the range of every pair it was in.
+3. Two ranges that would cross are cut apart where fewest linked words are left outside.
+4. A pair around no words, or around words without a link, is put, empty, where a lone tag would be.
+5. A lone tag at the start or the end of the line stays there. Elsewhere it follows the word it touches: the one before
+   when there is white space behind it only, else the one after. If that word has no link, the other one, and so on
+   outwards; without any links, the place is proportional.
+6. A lone tag stays inside the pairs it was in, and outside those it was not in, at the nearest place.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ..alignment.pieces import Span
+from .markup import OPEN, Marked, Tag
+from .spans import LinkedPair, project_span
+
+
+@dataclass
+class Element:
+    """A pair of tags with the target words it encloses; an empty range has no words."""
+
+    tag: int
+    """Position of its opening tag."""
+    span: Span
+    """Its source words."""
+    own: frozenset[int]
+    """The target words linked to them."""
+    range: Span
+    ancestors: frozenset[int]
+    confidence: float = 0.0
+
+
+@dataclass
+class Placed:
+    """The places of all tags of a line."""
+
+    elements: dict[int, Element] = field(default_factory=dict)
+    """By the position of the opening tag; only those with words."""
+    points: dict[int, int] = field(default_factory=dict)
+    """Position of a tag that stands alone, or of the opening tag of an empty pair -> how many target words are before
+    it."""
+    notes: list[tuple[int, str, str]] = field(default_factory=list)
+    """(position of the tag, what happened, details)."""
+
+
+def place_tags(marked: Marked, source: Sequence[Span], pair: LinkedPair, *, gaps: str = "close") -> Placed:
+    """Place every tag; ``source`` are the words of ``marked.text``."""
+    placed = Placed()
+    starts, ends = [start for start, _ in source], [end for _, end in source]
+    empty: set[int] = set()
+    for position, tag in enumerate(marked.tags):
+        if tag.kind == OPEN:
+            span = bisect.bisect_right(ends, tag.at), bisect.bisect_left(starts, marked.tags[tag.partner].at)
+            if tag.parent in empty or not _project(placed, position, marked.tags, span, pair, gaps):
+                empty.add(position)
+            _note_widened(placed, position, marked.tags, span, source)
+    _uncross(placed)
+    for position, tag in enumerate(marked.tags):
+        alone = tag.kind not in (OPEN, "close") or (position in empty) or _lost(placed, position, tag)
+        if alone and tag.kind != "close" and not _inside_empty(placed, marked.tags, tag):
+            placed.points[position] = _place_of(placed, position, marked, source, (starts, ends), pair)
+    return placed
+
+
+def _project(placed: Placed, position: int, tags: Sequence[Tag], span: Span, pair: LinkedPair, gaps: str) -> bool:
+    """Give a pair its range of target words; False when there is none."""
+    if span[0] >= span[1]:
+        return False
+    projected = project_span(pair, span, gaps=gaps)
+    if not projected.ranges:
+        placed.notes.append((position, "unaligned", f"none of its {span[1] - span[0]} words has a link: left empty"))
+        return False
+    if projected.guessed:
+        placed.notes.append((position, "guessed", "its words have no link: put between their neighbours' words"))
+    if projected.left_out:
+        placed.notes.append((position, "gap", f"{projected.left_out} linked words are outside"))
+    parent = tags[position].parent
+    around = placed.elements.get(parent)
+    ancestors = around.ancestors | {parent} if around else frozenset()
+    first, last = projected.ranges[0]
+    if around:  # only a guess, or a main part, can reach out of what is around it
+        first, last = max(first, around.range[0]), min(last, around.range[1])
+        if first >= last:
+            placed.notes.append((position, "unaligned", "no word is left for it in the pair around it: left empty"))
+            return False
+    own = frozenset(target for source in range(*span) for target in pair.targets[source])
+    placed.elements[position] = Element(position, span, own, (first, last), ancestors, projected.confidence)
+    return True
+
+
+def _note_widened(placed: Placed, position: int, tags: Sequence[Tag], span: Span, source: Sequence[Span]) -> None:
+    edges = (tags[position].at, tags[tags[position].partner].at)
+    inside = [word for word in source[span[0] : span[1]] if any(word[0] < edge < word[1] for edge in edges)]
+    if inside:
+        placed.notes.append((position, "widened", "it was inside a word: put around the whole word"))
+
+
+def _uncross(placed: Placed) -> None:
+    """Cut crossing ranges apart until every two are nested or apart."""
+    while crossing := _first_crossing(placed):
+        left, right = crossing
+        cuts = range(right.range[0], left.range[1] + 1)
+        cut = min(cuts, key=lambda place: _lost_words(left, right, place))
+        words = _lost_words(left, right, cut)
+        shrunk = right if words and _count(right.own, right.range[0], cut) else left
+        placed.notes.append((shrunk.tag, "cut", f"crosses another pair: {words} linked words are outside"))
+        _clip(placed, left, left.range[0], cut)
+        _clip(placed, right, cut, right.range[1])
+
+
+def _first_crossing(placed: Placed) -> tuple[Element, Element] | None:
+    open_ranges: list[Element] = []
+    for element in in_nesting_order(placed.elements.values()):
+        while open_ranges and open_ranges[-1].range[1] <= element.range[0]:
+            open_ranges.pop()
+        if open_ranges and open_ranges[-1].range[1] < element.range[1]:
+            return open_ranges[-1], element
+        open_ranges.append(element)
+    return None
+
+
+def in_nesting_order(elements) -> list[Element]:
+    """The elements as their opening tags come: outer ones first."""
+    return sorted(elements, key=lambda element: (element.range[0], -element.range[1], element.tag))
+
+
+def _count(own: frozenset[int], start: int, end: int) -> int:
+    return sum(start <= target < end for target in own)
+
+
+def _lost_words(left: Element, right: Element, cut: int) -> int:
+    return _count(left.own, cut, left.range[1]) + _count(right.own, right.range[0], cut)
+
+
+def _clip(placed: Placed, element: Element, first: int, last: int) -> None:
+    """Narrow an element and everything in it; one without words left is no longer there."""
+    for inner in [element, *(each for each in placed.elements.values() if element.tag in each.ancestors)]:
+        inner.range = max(first, inner.range[0]), min(last, inner.range[1])
+        if inner.range[0] >= inner.range[1]:
+            del placed.elements[inner.tag]
+            placed.notes.append((inner.tag, "lost", "no word is left for it: left empty"))
+
+
+def _lost(placed: Placed, position: int, tag: Tag) -> bool:
+    return tag.kind == OPEN and position not in placed.elements
+
+
+def _inside_empty(placed: Placed, tags: Sequence[Tag], tag: Tag) -> bool:
+    """Whether it goes with an empty pair around it."""
+    return tag.parent >= 0 and tag.parent not in placed.elements
+
+
+def _place_of(
+    placed: Placed,
+    position: int,
+    marked: Marked,
+    source: Sequence[Span],
+    edges: tuple[list[int], list[int]],
+    pair: LinkedPair,
+) -> int:
+    """How many target words are before a tag that stands alone."""
+    tag = marked.tags[position]
+    starts, ends = edges
+    before = bisect.bisect_right(ends, tag.at)
+    at_end = marked.tags[tag.partner].at if tag.kind == OPEN else tag.at
+    after = max(before, bisect.bisect_left(starts, at_end))
+    if before < len(source) and source[before][0] < tag.at:
+        placed.notes.append((position, "widened", "it was inside a word: put before it"))
+        after = before
+    wanted = _by_neighbours(placed, position, tag, before, after, (ends, starts), pair)
+    return _nearest_allowed(placed, tag, wanted, pair.target_length)
+
+
+def _by_neighbours(
+    placed: Placed,
+    position: int,
+    tag: Tag,
+    before: int,
+    after: int,
+    edges: tuple[list[int], list[int]],
+    pair: LinkedPair,
+) -> int:
+    """Rule 5; ``before`` source words are before the tag, and the first one behind it is word ``after``."""
+    if before == 0:
+        return 0
+    if after >= pair.source_length:
+        return pair.target_length
+    ends, starts = edges
+    to_left = tag.at == ends[before - 1] and tag.at < starts[after]
+    for distance in range(pair.source_length):
+        left, right = before - 1 - distance, after + distance
+        found = [max(pair.targets[left]) + 1] if left >= 0 and pair.targets[left] else []
+        if right < pair.source_length and pair.targets[right]:
+            found.insert(len(found) if to_left else 0, min(pair.targets[right]))
+        if found:
+            return found[0]
+    placed.notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
+    return round(before * pair.target_length / pair.source_length)
+
+
+def _nearest_allowed(placed: Placed, tag: Tag, wanted: int, length: int) -> int:
+    """Rule 6: the place nearest to ``wanted`` that is within the pair around the tag and inside no other."""
+    around = placed.elements.get(tag.parent)
+    first, last = around.range if around else (0, length)
+    inside = around.ancestors | {tag.parent} if around else frozenset()
+    others = [
+        element.range
+        for element in placed.elements.values()
+        if element.tag not in inside and not (element.range[0] <= first and last <= element.range[1] and around)
+    ]
+    place = min(max(wanted, first), last)
+    for start, end in sorted(others, key=lambda other: other[0] - other[1]):  # the outermost first
+        if start < place < end:
+            near = start if place - start <= end - place else end
+            place = near if first <= near <= last else start if first <= start else end
+    return min(max(place, first), last)

@@ -1,0 +1,279 @@
+"""Alignments for any translation task of fairseq: options, the generator around the task's own one, dumps.
+
+``add_alignments("translation_multi_simple_epoch")`` registers ``translation_multi_simple_epoch_normalign``, which takes
+the flags of that task and ``--normalign-*``, and whose hypotheses are those of that task.
+"""
+
+import atexit
+import copy
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, make_dataclass
+from typing import Any, Optional
+
+from fairseq.dataclass import ChoiceEnum, FairseqDataclass
+from fairseq.dataclass.utils import gen_parser_from_dataclass
+from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
+from omegaconf import II
+
+from ..aligning.aligner import Aligner
+from ..aligning.choose_layer import SAMPLE, judge_by_pairs
+from ..aligning.directions import EncodedAligner
+from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
+from ..alignment.decide import NULL_POLICIES
+from ..alignment.dump import DumpWriter
+from ..alignment.experts import Expert
+from ..alignment.pieces import LEVELS
+from ..alignment.readings import Reading
+from ..alignment.steps_to_words import SETTINGS
+from ..analysis.layer_choice import sentence_of
+from ..errors import NormalignError
+from ..hosts.fairseq.datasets import first_pairs
+from ..hosts.fairseq.generator import AligningGenerator
+from ..hosts.fairseq.host import FairseqModel, TaskBatches
+from ..hosts.fairseq.task import SUFFIX, Frame, host_of
+from ..text.tags import TAGS
+from ..text.vocabulary import (
+    POST_PROCESS_SCHEMES,
+    Vocabulary,
+    check_words_known,
+    scheme_of_dictionary,
+    scheme_of_post_process,
+)
+
+logger = logging.getLogger(__name__)
+
+# fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
+# ruff: noqa: UP045
+
+
+@dataclass
+class AlignmentFields(FairseqDataclass):
+    """The options of the alignments."""
+
+    normalign_method: str = field(
+        default="norms", metadata={"help": "how alignments are read: norms, weights, or another registered method"}
+    )
+    normalign_layer: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "one reading: decoder layer, from 1, or 'auto'; without layer, head and setting two looks are read"
+        },
+    )
+    normalign_head: Optional[int] = field(
+        default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
+    )
+    normalign_setting: ChoiceEnum((DEFAULT_SETTING, *SETTINGS)) = field(  # type: ignore[valid-type]
+        default=DEFAULT_SETTING,
+        metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
+    )
+    normalign_readings: Optional[str] = field(
+        default=None,
+        metadata={
+            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); default "
+            "without layer, head and setting: the bottom third at awi times the top layer at awo"
+        },
+    )
+    normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
+        default=None,
+        metadata={"help": "level of the A- lines; default: that of the printed sentence, words with --post-process"},
+    )
+    normalign_null: ChoiceEnum(NULL_POLICIES) = field(  # type: ignore[valid-type]
+        default="best",
+        metadata={"help": "when the end of sentence or a tag wins: the best real word, or leave the word unaligned"},
+    )
+    normalign_tags: str = field(
+        default=TAGS, metadata={"help": "pattern of language tags in front of a sentence, which are not words"}
+    )
+    normalign_check: bool = field(
+        default=False, metadata={"help": "verify on every batch that what is read adds up to what the layers return"}
+    )
+    normalign_dump: Optional[str] = field(
+        default=None, metadata={"help": "write the soft alignments of all layers to this new directory"}
+    )
+    normalign_dump_heads: bool = field(default=False, metadata={"help": "with the dump: every head as well"})
+    post_process: Optional[str] = II("common_eval.post_process")
+
+
+class AlignmentTask:
+    """Stands in front of a task of :mod:`..hosts.fairseq.task`: its hypotheses get alignments."""
+
+    settings: Any
+    datasets: dict[str, Any]
+    frame: Callable[[], Frame]
+    one_direction: Callable[[Any], Any]
+    source_dictionary: Any
+    target_dictionary: Any
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._layer = layer_argument(self.settings.normalign_layer)
+        self._interactive = False
+        self.alignment_options()
+
+    @classmethod
+    def add_args(cls, parser: Any) -> None:
+        """The flags of the task and ours."""
+        super().add_args(parser)  # type: ignore[misc]
+        gen_parser_from_dataclass(parser, AlignmentFields())  # what is there already stays
+
+    def alignment_options(self) -> AlignmentOptions:
+        """The options as given; ``--normalign-layer auto`` is settled only when there is something to choose by."""
+        return AlignmentOptions(
+            method=self.settings.normalign_method,
+            layer=None if self._layer == "auto" else self._layer,  # type: ignore[arg-type]
+            head=self.settings.normalign_head,
+            setting=str(self.settings.normalign_setting),
+            readings=self.settings.normalign_readings,
+            null=str(self.settings.normalign_null),
+            tags=self.settings.normalign_tags,
+            check=self.settings.normalign_check,
+        )
+
+    def build_dataset_for_inference(self, *args: Any, **options: Any) -> Any:
+        """Only fairseq-interactive calls this."""
+        self._interactive = True
+        return super().build_dataset_for_inference(*args, **options)  # type: ignore[misc]
+
+    def build_generator(self, models: Any, args: Any, *others: Any, **options: Any) -> Any:
+        """The task's own generator, and around it the alignments if anything asks for them."""
+        form = getattr(args, "print_alignment", None)
+        replaces = getattr(args, "replace_unk", None) is not None
+        plain = copy.copy(args)
+        plain.print_alignment = None
+        generator = super().build_generator(models, plain, *others, **options)  # type: ignore[misc]
+        if not form and not replaces and self.settings.normalign_dump is None:
+            return generator
+        self._hide_tags(generator)
+        self._check_level()
+        printed = self._printed_level()
+        return AligningGenerator(
+            generator,
+            self.build_aligner(models, generator),
+            [self.one_direction(model) for model in models],
+            self.vocabularies(generator),
+            self.frame(),
+            form="soft" if str(form) == "soft" else "hard",
+            level=str(self.settings.normalign_level or printed),
+            printed_level=printed,
+            nbest=max(1, getattr(args, "nbest", None) or 1),
+            indexed_rows=self._interactive or "fairseq_cli.interactive" in sys.modules,
+            dump=self._open_dump(),
+        )
+
+    def _hide_tags(self, generator: Any) -> None:
+        """fairseq prints the target's tag when it scores references; links count the words of what is printed."""
+        hidden = getattr(generator, "symbols_to_strip_from_output", None)
+        if hidden is not None and not getattr(self.settings, "keep_inference_langtok", False):
+            generator.symbols_to_strip_from_output = {*hidden, *self.frame().target}
+
+    def vocabularies(self, generator: Any = None) -> tuple[Vocabulary, Vocabulary]:
+        """Return what makes the indices of the source and of the target into words."""
+        tags = self.alignment_options().tags
+        frame = self.frame()
+        hidden = getattr(generator, "symbols_to_strip_from_output", ())
+        source = Vocabulary(
+            self.source_dictionary, self._scheme(self.source_dictionary), tags=tags, ignored=frame.source
+        )
+        ignored = {*hidden, *frame.target}
+        return source, Vocabulary(
+            self.target_dictionary, self._scheme(self.target_dictionary), tags=tags, ignored=ignored
+        )
+
+    def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
+        """Return what aligns batches of these models, its layer chosen."""
+        read = [FairseqModel(self.one_direction(model)) for model in models]
+        aligner = Aligner(read, self.alignment_options())
+        if self._layer == "auto":
+            self._choose_layer(aligner, self.vocabularies(generator))
+        return aligner
+
+    def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
+        """By the references of the loaded split, if there are any."""
+        given = str(self.settings.normalign_setting)
+        settings = SETTINGS if given == DEFAULT_SETTING else (given,)
+        direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
+        verdicts = (
+            judge_by_pairs(direction, pairs, settings=settings)
+            for dataset in self.datasets.values()
+            if (pairs := first_pairs(dataset, vocabularies, SAMPLE))
+        )
+        verdict = next((verdict for verdict in verdicts if verdict is not None), None)
+        if verdict is None:
+            logger.warning("--normalign-layer auto: no references to choose by; reading %s", aligner.expert.label)
+            return
+        chosen = verdict.choice.candidate
+        aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.setting),), (1.0,)))
+        logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
+
+    def _scheme(self, dictionary: Any) -> str:
+        """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""
+        if self._printed_level() == "word":
+            return scheme_of_post_process(self.settings.post_process)
+        return scheme_of_dictionary(dictionary)
+
+    def _check_level(self) -> None:
+        """Pieces must never pass for words."""
+        if self.settings.normalign_level == "word":
+            for dictionary in (self.source_dictionary, self.target_dictionary):
+                check_words_known(self._scheme(dictionary))
+
+    def _printed_level(self) -> str:
+        """The level of the sentences that fairseq prints."""
+        symbol = self.settings.post_process
+        if self.settings.normalign_level == "piece" and symbol not in POST_PROCESS_SCHEMES:
+            return "piece"
+        return "piece" if scheme_of_post_process(symbol) == "words" else "word"
+
+    def _open_dump(self) -> DumpWriter | None:
+        if self.settings.normalign_dump is None:
+            return None
+        dump = DumpWriter(
+            self.settings.normalign_dump,
+            method=self.settings.normalign_method,
+            heads=self.settings.normalign_dump_heads,
+        )
+        atexit.register(_settle, dump)
+        return dump
+
+
+def _settle(dump: DumpWriter) -> None:
+    """At exit: a run that ended in an error leaves no dump."""
+    if hasattr(sys, "last_value"):
+        dump.abandon()
+    else:
+        dump.close()
+
+
+def add_alignments(name: str) -> type:
+    """Register the task ``name`` with alignments, as ``{name}_normalign``; harmless when it is there already.
+
+    For a task of a user's own that extends one of fairseq's translation tasks, in the ``__init__.py`` of its user-dir:
+
+        import fairseq_normalign
+        from .my_task import MyTask                # @register_task("my_task")
+
+        fairseq_normalign.add_alignments("my_task")     # --task my_task_normalign --print-alignment hard
+    """
+    ours = f"{name}{SUFFIX}"
+    if ours in TASK_REGISTRY:
+        return TASK_REGISTRY[ours]
+    if name not in TASK_REGISTRY:
+        raise NormalignError(f"fairseq knows no task '{name}'; register it first")
+    stock = TASK_REGISTRY[name]
+    host = host_of(stock)
+    if host is None:
+        raise NormalignError(f"the task '{name}' does not extend a translation task of fairseq")
+    made = type(f"{stock.__name__}Normalign", (AlignmentTask, host, stock), {"__doc__": f"``{name}`` with alignments."})
+    config = TASK_DATACLASS_REGISTRY.get(name)
+    return register_task(ours, dataclass=_with_fields(config))(made)
+
+
+def _with_fields(config: type | None) -> type | None:
+    """The configuration of a task with the fields of the alignments; None for the older tasks, which have none."""
+    if config is None:
+        return None
+    made = make_dataclass(f"{config.__name__}Normalign", [], bases=(config, AlignmentFields))
+    made.__module__ = __name__
+    return made

@@ -1,0 +1,312 @@
+"""Which characters of a line the pieces of a model stand for, and so which words.
+
+Three steps, for any tokenizer:
+
+    >>> line = "Ｈéllo  wörld"
+    >>> pieces = ["▁Hél", "lo", "▁wör", "ld", "</s>"]
+    >>> texts = piece_texts(pieces, "sentencepiece", specials={"</s>"})    # what each piece stands for
+    >>> spans = piece_spans(line, texts)                                   # where that is in the line
+    >>> spans
+    [(0, 3), (3, 5), (7, 10), (10, 12), None]
+    >>> pieces_of_words([(0, 5), (7, 12)], spans)                          # which pieces make up each word
+    [[0, 1], [2, 3]]
+
+A fast tokenizer of transformers has its own offsets: skip the first two steps then.
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Collection, Sequence
+
+import numpy as np
+
+from ..alignment.pieces import Span, bytes_of
+from ..errors import NormalignError
+
+PieceText = str | bytes | None
+"""What a piece stands for: characters, bytes of UTF-8 (a character may have several such pieces), or None for an
+unknown piece, which may stand for anything. The empty string is a special piece: it stands for nothing in the line."""
+
+PIECE_SCHEMES = ("subword_nmt", "sentencepiece", "wordpiece", "gpt2", "bytebpe", "words")
+
+_BYTE_PIECE = re.compile("<0x([0-9A-Fa-f]{2})>")
+_SPACE = "▁"  # SentencePiece reads a line's own as a space too
+_UNKNOWN = "\0"  # no line holds it: files.read_lines refuses NUL bytes
+_LOOK_AHEAD = 48  # how far, in characters, the two sides may drift apart before they are joined again
+_SURE = 3  # characters that have to agree where they are joined again
+
+
+def piece_texts(
+    pieces: Sequence[str],
+    scheme: str,
+    *,
+    unknown: str | None = "<unk>",
+    specials: Collection[str] = (),
+    separator: str = "@@",
+) -> list[PieceText]:
+    """What each piece stands for, without the marks of its scheme, one of :data:`PIECE_SCHEMES`.
+
+    fastBPE writes its pieces as subword-nmt does. ``unknown`` is the piece for what the vocabulary lacks; ``specials``
+    are pieces that stand for nothing in the line (end of sentence, language tags).
+
+        >>> piece_texts(["new@@", "er", "<unk>", "</s>"], "subword_nmt", specials={"</s>"})
+        ['new', 'er', None, '']
+    """
+    if scheme not in PIECE_SCHEMES:
+        raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(PIECE_SCHEMES)}")
+    bare = _BARE[scheme]
+    return [
+        "" if piece in specials else None if piece == unknown else bare(piece.removesuffix(separator), piece)
+        for piece in pieces
+    ]
+
+
+def piece_spans(line: str, texts: Sequence[PieceText]) -> list[Span | None]:
+    """Where in ``line`` each piece stands: ``(start, end)`` per piece, None for a special piece.
+
+    Pieces may be normalized: Unicode's NFC, NFD, NFKC and NFKD, lower case, stripped accents, other white space,
+    control characters left out. What differs otherwise (an unknown piece, an escape like ``&apos;``) takes the place
+    between its neighbours. A piece of white space alone (the lone ``▁`` in front of many lines) has the empty span at
+    the start of what follows it. ``start`` never falls from one piece to the next.
+
+        >>> piece_spans("Straße 東京都", ["strasse", None, "都"])
+        [(0, 6), (7, 9), (9, 10)]
+    """
+    ours, owners = _letters_of_pieces(texts)
+    theirs, places = _letters_of_line(line, without="" if _SPACE in ours else _SPACE)
+    if ours == theirs:
+        return _gathered(line, texts, places, owners)
+    bare, bare_owners = _without_marks(ours, owners)
+    others, other_places = _without_marks(theirs, places)
+    if bare == others:  # marks were dropped, or put into another order
+        return _gathered(line, texts, other_places, bare_owners)
+    return _gathered(line, texts, _walked(ours, theirs, places), owners)
+
+
+def pieces_of_words(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[list[int]]:
+    """The positions of the pieces of every word; a piece that reaches into two words is in both lists.
+
+    A piece with an empty span belongs to the word that holds or follows its place; behind the last word, to that one.
+    A word may have no piece: normalization dropped it.
+
+        >>> pieces_of_words([(0, 2), (3, 5)], [(0, 0), (0, 5), None])
+        [[0, 1], [1]]
+    """
+    found: list[list[int]] = [[] for _ in words]
+    for piece, span in enumerate(pieces):
+        for word in _words_of(words, span):
+            found[word].append(piece)
+    return found
+
+
+def word_shares(words: Sequence[Span], pieces: Sequence[Span | None]) -> np.ndarray:
+    """``[words, pieces]``: the share of each piece that belongs to each word.
+
+    The share is counted in characters, white space between words left out; columns add up to one, those of special
+    pieces to zero. :func:`fairseq_normalign.alignment.shares.merge_shared` makes soft alignments between words from it.
+
+        >>> word_shares([(0, 2), (3, 9)], [(0, 9), (0, 2), None]).tolist()
+        [[0.25, 1.0, 0.0], [0.75, 0.0, 0.0]]
+    """
+    shares = np.zeros((len(words), len(pieces)))
+    for piece, span in enumerate(pieces):
+        for word in _words_of(words, span):
+            start, end = words[word]
+            shares[word, piece] = max(1, min(end, span[1]) - max(start, span[0])) if span else 0
+    return shares / np.maximum(shares.sum(axis=0, keepdims=True), 1)
+
+
+def _words_of(words: Sequence[Span], span: Span | None) -> range | tuple[int]:
+    """The words that a piece reaches into."""
+    if span is None or not words:
+        return range(0)
+    first = _first_that_ends_after(words, span[0])
+    last = first
+    while last < len(words) and words[last][0] < span[1]:
+        last += 1
+    return range(first, last) if last > first else (min(first, len(words) - 1),)
+
+
+def _first_that_ends_after(words: Sequence[Span], place: int) -> int:
+    low, high = 0, len(words)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle + 1, high) if words[middle][1] <= place else (low, middle)
+    return low
+
+
+# -- both sides as letters without case, compatibility forms and white space ------------------------------------------
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _folded(letter: str) -> str:
+    """A character as both sides have it: no case, decomposed; nothing for white space and what is invisible."""
+    text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", letter).casefold())
+    return "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf"))
+
+
+def _letters_of_line(line: str, without: str) -> tuple[str, list[Span]]:
+    """The folded letters of a line, and the characters each comes from; the letter ``without`` is left out."""
+    folded = [_folded(letter) if letter != without else "" for letter in line]
+    return "".join(folded), [(place, place + 1) for place, letters in enumerate(folded) for _ in letters]
+
+
+class _PieceLetters:
+    """The folded letters of pieces, and the pieces each comes from, as a range: several bytes share a letter."""
+
+    def __init__(self) -> None:
+        self.letters: list[str] = []
+        self.owners: list[Span] = []
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._first = -1  # of the pieces whose bytes wait for the rest of their character
+
+    def add(self, piece: int, text: PieceText) -> None:
+        if isinstance(text, bytes):
+            for byte in text:
+                self._add_byte(piece, byte)
+        else:
+            self.end_bytes(piece)
+            self._append(_UNKNOWN if text is None else "".join(map(_folded, text)), piece, piece + 1)
+
+    def end_bytes(self, piece: int) -> None:
+        """Bytes before ``piece`` that never became a character are unknown."""
+        if self._first >= 0:
+            self._append(_UNKNOWN, self._first, piece)
+            self._decoder.reset()
+            self._first = -1
+
+    def _add_byte(self, piece: int, byte: int) -> None:
+        first = self._first if self._first >= 0 else piece
+        decoded = self._decoder.decode(bytes([byte]))
+        for letter in decoded:
+            self._append(_UNKNOWN if letter == "\ufffd" else _folded(letter), first, piece + 1)
+        self._first = -1 if decoded else first
+
+    def _append(self, letters: str, first: int, stop: int) -> None:
+        self.letters.append(letters)
+        self.owners += [(first, stop)] * len(letters)
+
+
+def _letters_of_pieces(texts: Sequence[PieceText]) -> tuple[str, list[Span]]:
+    gathered = _PieceLetters()
+    for piece, text in enumerate(texts):
+        gathered.add(piece, text)
+    gathered.end_bytes(len(texts))
+    return "".join(gathered.letters), gathered.owners
+
+
+def _without_marks(letters: str, ranges: Sequence[Span]) -> tuple[str, list[Span]]:
+    """The letters without combining marks; what a mark comes from is counted to the letter before it."""
+    kept: list[str] = []
+    found: list[Span] = []
+    for letter, (start, end) in zip(letters, ranges, strict=True):
+        if not unicodedata.combining(letter):
+            kept.append(letter)
+            found.append((start, end))
+        elif found and start <= found[-1][1]:
+            found[-1] = found[-1][0], end
+    return "".join(kept), found
+
+
+# -- where the two differ ---------------------------------------------------------------------------------------------
+
+
+def _walked(ours: str, theirs: str, places: Sequence[Span]) -> list[Span | None]:
+    """For every letter of the pieces its range of characters in the line, None when nothing is left for it."""
+    found: list[Span | None] = []
+    here = there = 0
+    while here < len(ours):
+        if there < len(theirs) and ours[here] == theirs[there]:
+            found.append(places[there])
+            here, there = here + 1, there + 1
+            continue
+        stop, other_stop = _meeting(ours, theirs, here, there)
+        found += _spread(stop - here, places[there:other_stop])
+        here, there = stop, other_stop
+    return found
+
+
+def _meeting(ours: str, theirs: str, here: int, there: int) -> tuple[int, int]:
+    """Where both go on alike after ``here`` and ``there``; the ends of both when they never do."""
+    if ours[here] == _UNKNOWN:
+        after = here
+        while after < len(ours) and ours[after] == _UNKNOWN:
+            after += 1
+        ahead = ours[after : after + 4 * _SURE].split(_UNKNOWN)[0]
+        for length in range(len(ahead), 0, -1):
+            other = theirs.find(ahead[:length], there)
+            if other >= 0:
+                return after, other
+        return (after, len(theirs)) if after == len(ours) else (after, there)
+    for distance in range(1, 2 * _LOOK_AHEAD):
+        for ahead_here in range(max(0, distance - _LOOK_AHEAD), min(distance, _LOOK_AHEAD) + 1):
+            one, other = here + ahead_here, there + distance - ahead_here
+            if _alike(ours, one, theirs, other):
+                return one, other
+    return len(ours), len(theirs)
+
+
+def _alike(ours: str, here: int, theirs: str, there: int) -> bool:
+    """Whether the next letters agree, or both are at their end."""
+    some, others = ours[here : here + _SURE], theirs[there : there + _SURE]
+    if not some or not others:
+        return here == len(ours) and there == len(theirs)
+    if _UNKNOWN in some:
+        length = some.index(_UNKNOWN)
+        return some[:length] == others[:length] and length > 0
+    return some == others
+
+
+def _spread(count: int, places: Sequence[Span]) -> list[Span | None]:
+    """``count`` letters laid over as many places as there are, evenly; each gets a range of characters."""
+    if not places:
+        return [None] * count
+    borders = [(number * len(places) // count, -(-(number + 1) * len(places) // count)) for number in range(count)]
+    return [(places[start][0], places[max(start + 1, stop) - 1][1]) for start, stop in borders]
+
+
+def _gathered(
+    line: str, texts: Sequence[PieceText], letters: Sequence[Span | None], owners: Sequence[Span]
+) -> list[Span | None]:
+    """The ranges of the pieces from those of their letters; empty ones where a piece has no letter."""
+    starts: list[int | None] = [None] * len(texts)
+    ends = [0] * len(texts)
+    for span, (first, last) in zip(letters, owners, strict=True):
+        if span is None:
+            continue
+        for piece in range(first, last):
+            start = starts[piece]
+            starts[piece] = span[0] if start is None else min(start, span[0])
+            ends[piece] = max(ends[piece], span[1])
+    found: list[Span | None] = [None] * len(texts)
+    following = len(line)
+    for piece in reversed(range(len(texts))):
+        start = starts[piece]
+        if start is not None:
+            following = min(start, following)
+            found[piece] = (following, max(ends[piece], following))
+        elif texts[piece] != "":
+            found[piece] = (following, following)
+    return found
+
+
+# -- the marks of each scheme -----------------------------------------------------------------------------------------
+
+
+def _sentencepiece(_: str, piece: str) -> PieceText:
+    byte = _BYTE_PIECE.fullmatch(piece)
+    return bytes([int(byte[1], 16)]) if byte else piece.replace(_SPACE, " ")
+
+
+_BARE: dict[str, Callable[[str, str], PieceText]] = {
+    "subword_nmt": lambda bare, piece: bare or piece,
+    "sentencepiece": _sentencepiece,
+    "wordpiece": lambda _, piece: piece.removeprefix("##") or piece,
+    "gpt2": lambda _, piece: bytes_of(piece.replace(_SPACE, " ")),
+    "bytebpe": lambda _, piece: bytes_of(piece.replace(_SPACE, " ")),
+    "words": lambda _, piece: piece,
+}

@@ -1,0 +1,193 @@
+"""The words of natural text, each with its place in the line.
+
+A word is a half-open range of characters ``(start, end)`` of the line as it was given, so ``line[start:end]`` is the
+word. Words never overlap, come in order, and hold no white space at their ends.
+
+    >>> spans = find_words("Don't  stop, Anna!", "unicode")
+    >>> words_at("Don't  stop, Anna!", spans)
+    ["Don't", 'stop', ',', 'Anna', '!']
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..alignment.pieces import Span
+from ..errors import MissingExtra, NormalignError
+from .offsets import piece_spans
+
+WORD_KINDS = ("spaces", "unicode", "moses", "characters")
+"""``spaces``: words are given, separated by ASCII spaces and tabs. ``unicode``: word boundaries of Unicode Annex 29;
+punctuation marks are words of their own. ``moses``: the Moses tokenizer. ``characters``: what a reader sees as one
+character (a letter with its combining marks, an emoji)."""
+
+WordFinder = Callable[[str], list[Span]]
+"""A function that finds the words of a line."""
+
+_WIDE_MARKS = r"\u3000-\u303f\uff01-\uff0f\uff1a-\uff20]"  # punctuation of the same scripts
+
+_GIVEN = re.compile(r"[^ \t]+")
+
+
+def find_words(line: str, kind: str = "spaces", *, language: str = "en") -> list[Span]:
+    """The words of ``line``, one ``(start, end)`` per word; ``kind`` is one of :data:`WORD_KINDS`.
+
+    ``language`` is read by the Moses tokenizer alone.
+
+        >>> find_words("a  bc", "spaces")
+        [(0, 1), (3, 5)]
+    """
+    return word_finder(kind, language=language)(line)
+
+
+def word_finder(kind: str, *, language: str = "en") -> WordFinder:
+    """The function that finds words of one kind: make it once, call it for every line."""
+    if kind == "spaces":
+        return space_words
+    if kind == "unicode":
+        return unicode_words
+    if kind == "characters":
+        return character_words
+    if kind == "moses":
+        return moses_words(language)
+    raise NormalignError(f"unknown kind of words '{kind}'; choose one of {', '.join(WORD_KINDS)}")
+
+
+def words_at(line: str, spans: Sequence[Span]) -> list[str]:
+    """The words themselves.
+
+    >>> words_at("a  bc", [(0, 1), (3, 5)])
+    ['a', 'bc']
+    """
+    return [line[start:end] for start, end in spans]
+
+
+def space_words(line: str) -> list[Span]:
+    """Words separated by ASCII spaces and tabs and by nothing else: a no-break space is part of its word."""
+    return [match.span() for match in _GIVEN.finditer(line)]
+
+
+def unicode_words(line: str) -> list[Span]:
+    """Words between the default word boundaries of Unicode (Annex 29).
+
+    A Chinese character is a word of its own, and so is a Thai letter with its marks: the default boundaries use no
+    dictionary. Give such words by spaces, if you have them.
+
+        >>> words_at("naïve 3.14 天安", unicode_words("naïve 3.14 天安"))
+        ['naïve', '3.14', '天', '安']
+    """
+    return _visible(line, _word_borders().splititer(line))
+
+
+def character_words(line: str) -> list[Span]:
+    """Every visible character: a letter with its combining marks, a flag or a joined emoji is one.
+
+    >>> character_words("e\\u0301 x")
+    [(0, 2), (3, 4)]
+    """
+    return _visible(line, (match.group() for match in _characters().finditer(line)))
+
+
+def moses_words(language: str = "en") -> WordFinder:
+    """A function that finds the words of the Moses tokenizer (no escaping, dashes left alone), in the line as given.
+
+    >>> line = "It's  (really) good."
+    >>> words_at(line, moses_words("en")(line))
+    ['It', "'s", '(', 'really', ')', 'good', '.']
+    """
+    tokenize = _moses(language)
+
+    def find(line: str) -> list[Span]:
+        words = [word for token in tokenize(line) for word in token.split()]
+        return _exactly(line, words) or [span for span in piece_spans(line, words) if span and span[0] < span[1]]
+
+    return find
+
+
+def join_unspaced(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+    """The text of words given by spaces as a model reads it, and the same words in that text.
+
+    White space beside a character of a script that is written without spaces (Chinese, Japanese, Thai, Lao, Khmer,
+    Burmese) is dropped; between other words one space is left.
+
+        >>> join_unspaced("我 爱 New York", [(0, 1), (2, 3), (4, 7), (8, 12)])
+        ('我爱New York', [(0, 1), (1, 2), (2, 5), (6, 10)])
+    """
+    unspaced = _unspaced()
+    text, found = "", []
+    for start, end in spans:
+        if text and not (unspaced.match(text[-1]) or unspaced.match(line[start])):
+            text += " "
+        found.append((len(text), len(text) + end - start))
+        text += line[start:end]
+    return text, found
+
+
+def _visible(line: str, segments: Any) -> list[Span]:
+    """The segments that show something, without white space at their ends; together the segments are the line."""
+    found: list[Span] = []
+    position = 0
+    for segment in segments:
+        bare = segment.strip()
+        if bare and not _only_invisible(bare):
+            start = position + len(segment) - len(segment.lstrip())
+            found.append((start, start + len(bare)))
+        position += len(segment)
+    return found
+
+
+def _only_invisible(text: str) -> bool:
+    """Whether there are only control and format characters (a zero-width space, a soft hyphen)."""
+    return not text.isalnum() and all(unicodedata.category(letter) in ("Cc", "Cf") for letter in text)
+
+
+def _exactly(line: str, words: Sequence[str]) -> list[Span]:
+    """Where the words are when nothing but white space is between them; else nothing."""
+    found, position = [], 0
+    for word in words:
+        start = line.find(word, position)
+        if start < 0 or line[position:start].strip():
+            return []
+        position = start + len(word)
+        found.append((start, position))
+    return found if not line[position:].strip() else []
+
+
+@functools.cache
+def _word_borders() -> Any:
+    regex = _regex()
+    return regex.compile(r"\b", flags=regex.V1 | regex.WORD)
+
+
+@functools.cache
+def _characters() -> Any:
+    return _regex().compile(r"\X")
+
+
+@functools.cache
+def _unspaced() -> Any:
+    scripts = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar")
+    return _regex().compile("[" + "".join(rf"\p{{Script_Extensions={script}}}" for script in scripts) + _WIDE_MARKS)
+
+
+def _regex() -> Any:
+    """The package ``regex``: its tables of word boundaries follow Unicode, and it is released every few months."""
+    try:
+        import regex
+    except ImportError:
+        raise MissingExtra("regex", "words", "finding words by Unicode's rules") from None
+    return regex
+
+
+@functools.cache
+def _moses(language: str) -> Callable[[str], list[str]]:
+    try:
+        from sacremoses import MosesTokenizer
+    except ImportError:
+        raise MissingExtra("sacremoses", "words", "the Moses tokenizer") from None
+    tokenizer: Any = MosesTokenizer(lang=language)
+    return lambda line: tokenizer.tokenize(line, escape=False)
