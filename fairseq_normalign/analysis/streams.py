@@ -115,7 +115,7 @@ class RankCorrelation:
         """In [-1, 1]; NaN where either side never varies."""
         table = self._counts.reshape(self.x.size, self.y.size)
         by_x, by_y = table.sum(axis=1), table.sum(axis=0)
-        total = by_x.sum()
+        total = int(by_x.sum())
         if not total:
             return float("nan")
         x, y = (_centred_ranks(counts, total) for counts in (by_x, by_y))
