@@ -17,12 +17,12 @@ MANY = LEAST_PAIRS
 """Fewer pairs are too few to choose by."""
 
 
-def choose_readings(aligner: BitextAligner, pairs: Sequence[Pair]) -> list[ReadingChoice]:
-    """Choose the readings of each direction by the first of these pairs, and make the aligner use them.
+def choose_readings(aligner: BitextAligner, pairs: Sequence[Pair], *, sample: int = SAMPLE) -> list[ReadingChoice]:
+    """Choose the readings of each direction by the first ``sample`` of these pairs, and make the aligner use them.
 
     Every layer and head is read on them in both settings; a lexicon of the same pairs judges, so no gold is needed.
     """
-    forward, backward = aligner.encode(pairs[:SAMPLE])
+    forward, backward = aligner.encode(pairs[:sample])
     found = [choose_by_pairs(aligner.forward, forward)]
     if aligner.backward is not None and backward is not None:
         found.append(choose_by_pairs(aligner.backward, backward))

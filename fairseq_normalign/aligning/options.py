@@ -106,12 +106,13 @@ class AlignmentOptions:
         Without a choice these are two looks: the bottom third at AWI times the top layer at AWO.
         """
         if self.readings is not None:
-            return self._checked(parse_expert(self.readings, method=self.method), count)
+            return self.checked(parse_expert(self.readings, method=self.method), count)
         if self.names_one_reading or not self.can_look_twice:
             return Expert((self.reading(count),), (1.0,))
         return default_expert(count, method=self.method)
 
-    def _checked(self, expert: Expert, count: int) -> Expert:
+    def checked(self, expert: Expert, count: int) -> Expert:
+        """Return the expert; readings that a decoder with ``count`` layers does not have are an error."""
         for reading in expert.readings:
             head = None if reading.head is None else reading.head + 1
             replace(self, readings=None, method=reading.method, layer=None, head=head, setting=reading.setting)

@@ -41,6 +41,8 @@ class Seed:
     """The model of the other direction, on the same pairs with source and target exchanged."""
     speed: dict[str, float] = field(default_factory=dict)
     """Pairs per second by method, forward."""
+    more: dict[tuple[str, str], list[list[Link]]] = field(default_factory=dict)
+    """Links of further systems of this checkpoint, by name and direction (forward, both)."""
 
 
 def compare(
@@ -58,6 +60,10 @@ def compare(
         backward = DirectionScores(reversed_golds(golds), [seed.backward or [] for seed in seeds], sampling)
         systems += backward.systems("reverse", [])
         systems += _symmetrized(golds, forward, backward, symmetrizations, sampling)
+    for name, direction in seeds[0].more:
+        counts = [count_links(golds, seed.more[name, direction]) for seed in seeds if (name, direction) in seed.more]
+        if len(counts) == len(seeds):
+            systems.append(System(name, error_rate(counts, sampling), direction, "norms"))
     for name, links in (added or {}).items():
         systems.append(System(name, error_rate([count_links(golds, links)], sampling), direction="other"))
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)

@@ -20,6 +20,7 @@ from ..alignment.dump import DumpWriter
 from ..alignment.experts import VOTE, parse_expert
 from ..alignment.readings import Reading
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from ..analysis.saved_choice import read_choice
 from ..errors import NormalignError, note
 from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .model_arguments import (
@@ -69,6 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WAY",
         help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
         f"alignments are multiplied first ({SYMMETRIZATION})",
+    )
+    parser.add_argument(
+        "--choice",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="readings that 'normalign layers --save' wrote: of --path and, if there is one, of --reverse-path",
     )
     parser.add_argument(
         "--vote",
@@ -122,6 +130,10 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
+    if args.choice and (args.readings or args.layer or args.head or args.setting):
+        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
+    if len(args.choice) > (2 if args.reverse_path else 1):
+        raise NormalignError("--choice takes a file for --path and one for --reverse-path")
     if args.vote and not args.reverse_path:
         raise NormalignError("--vote needs models of both directions: --reverse-path")
     if len(args.vote) > 2:
@@ -177,7 +189,7 @@ def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     from ..aligning.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote"):
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice"):
         given = described[name] or []
         described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
     job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
@@ -193,12 +205,15 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
     layer = layer_argument(args.layer)
     options = alignment_options(args, layer)
     aligner = bitext_aligner(args, options, level=args.level, combine=args.symmetrize or SYMMETRIZATION)
-    chooses = args.readings == "auto" or (args.readings is None and not options.names_one_reading)
+    chooses = not args.choice and (args.readings == "auto" or (args.readings is None and not options.names_one_reading))
     if layer == "auto" or (chooses and options.can_look_twice):
         settled = _settle(args, aligner, bitext, files) if files else None
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))
+    for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
+        if direction is not None:
+            direction.aligner.read_with(options.checked(read_choice(file).expert, direction.aligner.reader.layers))
     if args.reverse_readings and aligner.backward is not None:
         aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
     return aligner

@@ -39,9 +39,6 @@ from .model_arguments import (
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
-    from ..aligning.directions import Direction
-    from ..analysis.decisions import PairDecisions
-    from ..hosts.protocol import EncodedPair
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -174,38 +171,17 @@ def _seed(
     *,
     soft: bool,
 ) -> Seed:
-    aligner = bitext_aligner(argparse.Namespace(**{**vars(args), "path": path, "reverse_path": reverse}))
-    forward, speed = _decide(args, aligner.forward, aligner.forward.encode(pairs), methods, soft)
-    check_gold(args.gold, golds, forward)
-    warn_of_unknown_pieces("normalign compare", aligner)
-    if aligner.backward is None:
-        return Seed(forward, speed=speed)
-    turned = aligner.backward.encode([(target, source) for source, target in pairs])
-    return Seed(forward, _decide(args, aligner.backward, turned, methods, soft)[0], speed)
-
-
-def _decide(
-    args: argparse.Namespace,
-    direction: Direction,
-    encoded: Sequence[EncodedPair | str],
-    methods: Sequence[str],
-    soft: bool,
-) -> tuple[list[PairDecisions | None], dict[str, float]]:
-    """-> the decisions on every pair, and pairs a second by method."""
     from tqdm import tqdm
 
-    from ..aligning.decisions import Survey
+    from ..aligning.comparing import Progress, measure
 
-    survey = Survey(direction, methods)
-    survey.warm_up(encoded)
+    aligner = bitext_aligner(args, path=path, reverse_path=reverse)
     shown = args.progress or sys.stderr.isatty()
-    with tqdm(total=len(encoded), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
-        survey.reader.on_method = bar.set_postfix_str
-        decisions = survey.decide(encoded, soft=soft, done=bar.update)
-    aligned = sum(pair is not None for pair in decisions)
-    if not aligned:
-        raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
-    return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
+    with tqdm(total=len(pairs) * (2 if reverse else 1), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
+        seed = measure(aligner, pairs, methods, soft=soft, progress=Progress(bar.update, bar.set_postfix_str))
+    check_gold(args.gold, golds, seed.forward)
+    warn_of_unknown_pieces("normalign compare", aligner)
+    return seed
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

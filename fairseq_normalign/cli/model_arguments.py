@@ -214,18 +214,22 @@ def bitext_aligner(
     args: argparse.Namespace,
     options: AlignmentOptions | None = None,
     *,
+    method: str = "norms",
+    path: str | None = None,
+    reverse_path: str | None = None,
     level: str = "word",
     combine: str = "grow-diag",
 ) -> BitextAligner:
-    """The model at --path and, if there is one, that at --reverse-path."""
+    """Return the models at --path and --reverse-path, or at ``path`` and ``reverse_path``, ready to align."""
     from ..aligning.build import make_bitext_aligner
     from ..aligning.options import AlignmentOptions
     from ..text.tags import TAGS
 
-    options = options or AlignmentOptions(null=args.null, tags=args.tags or TAGS)
+    options = options or AlignmentOptions(method=method, null=args.null, tags=args.tags or TAGS)
+    reverse = reverse_path if path else args.reverse_path
     return make_bitext_aligner(
-        model_options(args, args.path),
-        model_options(args, args.reverse_path, reverse=True) if args.reverse_path else None,
+        model_options(args, path or args.path),
+        model_options(args, reverse, reverse=True) if reverse else None,
         text_options(args),
         options,
         max_tokens=args.max_tokens,

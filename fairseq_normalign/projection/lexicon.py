@@ -115,7 +115,7 @@ class Lexicon:
 
 
 def log_likelihood_ratio(both: int, source: int, target: int, links: int) -> float:
-    """Dunning's G squared of two words linked ``both`` times, each ``source`` and ``target`` times, of ``links`` in all.
+    """Return Dunning's G squared of two words linked ``both`` times, each found ``source`` and ``target`` times.
 
     >>> round(log_likelihood_ratio(10, 10, 10, 100), 1), round(log_likelihood_ratio(1, 10, 10, 100), 1)
     (65.0, 0.0)
