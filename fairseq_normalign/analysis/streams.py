@@ -135,8 +135,8 @@ class Sample:
     """A uniform sample of what streams by, K numbers each, of at most ``size``."""
 
     def __init__(self, size: int, columns: int, seed: int = 1) -> None:
-        self._keys = np.empty(0)
-        self.rows = np.empty((0, columns))
+        self._keys: np.ndarray = np.empty(0)
+        self.rows: np.ndarray = np.empty((0, columns))
         """[at most size, K]."""
         self._size = size
         self._chance = np.random.default_rng(seed)
