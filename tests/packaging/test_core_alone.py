@@ -161,3 +161,19 @@ def test_a_fairseq_that_does_not_import_is_one_line(tmp_path, monkeypatch, code,
         import_fairseq()
     assert f"the fairseq at {tmp_path / 'fairseq'} cannot be imported" in str(caught.value)
     assert reason in str(caught.value)
+
+
+def test_with_the_other_host_alone_a_fairseq_checkpoint_says_what_it_needs(files):
+    code = (
+        "import sys\nclass Blocker:\n    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('fairseq', 'fairseq_cli', 'hydra', 'omegaconf'):\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        f"sys.meta_path.insert(0, Blocker())\nsys.path.insert(0, {str(REPOSITORY)!r})\n"
+        "from fairseq_normalign.cli import main\nsys.exit(main())"
+    )
+    command = [sys.executable, "-c", code, "align", "--path", "model.pt", *TEXT, "--cpu"]
+    result = subprocess.run(command, cwd=files, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[-1].endswith(
+        "a fairseq checkpoint needs the package 'fairseq': pip install 'fairseq-normalign[fairseq]'"
+    )
