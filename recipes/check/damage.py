@@ -10,6 +10,7 @@ positions of the target words that have no source (``bad``) and of those of whic
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import random
 from collections.abc import Callable, Sequence
@@ -115,7 +116,7 @@ def clauses(words: Words) -> list[tuple[int, int]]:
     [(3, 9), (9, 14)]
     """
     cuts = [0, *(place + 1 for place, word in enumerate(words) if word in CLAUSE_ENDS), len(words) - 1]
-    spans = zip(cuts, cuts[1:], strict=False)
+    spans = itertools.pairwise(cuts)
     whole = [(start, stop) for start, stop in spans if SHORTEST_CLAUSE < stop - start <= LONGEST_CLAUSE]
     return whole if len(cuts) > 2 else []
 
