@@ -35,12 +35,12 @@ VERBS = {
 and ``run(args)``; ``run`` returns nothing, or an exit code."""
 
 
-OUTPUTS = {"output", "scores", "per_sentence", "figure", "html"}
+OUTPUTS = {"output", "scores", "per_sentence", "figure", "html", "report"}
 ALSO_WRITTEN = {"align": {"soft"}, "translate": {"links"}}
 """Arguments that are files to read for other verbs."""
 INPUTS = {
     *("path", "reverse_path", "bpe_codes", "sentencepiece_model", "checkpoint", "source", "target", "gold", "hyp"),
-    *("input", "first", "second", "links", "soft", "add", "train"),
+    *("input", "first", "second", "links", "soft", "add", "train", "bitext", "labels", "link_scores", "evaluate"),
 }
 """Names of arguments that are files to write, and files to read."""
 

@@ -46,6 +46,7 @@ from .model_arguments import (
     prepare_torch,
     text_options,
 )
+from .option_names import GOLD_OPTIONS
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -287,7 +288,13 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
         from ..alignment.gold import read_gold
 
-        golds = read_gold(args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold)
+        golds = read_gold(
+            args.gold,
+            format=args.gold_format,
+            base=args.gold_base,
+            reverse=args.reverse_gold,
+            options=GOLD_OPTIONS,
+        )
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
         for (method, setting), layers in error_of_heads(
@@ -304,4 +311,4 @@ def _write(args: argparse.Namespace, tables: Sequence[Table], found: Any, parts:
         draw(found).save(args.figure)
     signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
     with open_output(args.output) as handle:
-        handle.write(render_tables(tables, args.style, signature))
+        handle.write(render_tables(tables, args.style, signature, more="more in --style tsv"))

@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ..alignment.decide_links import DECISIONS
-from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE
+from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..errors import NormalignError
 from ..text.subwords import TOKENIZERS
 
@@ -163,6 +163,9 @@ def add_null_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--tags", metavar="REGEX", help="pattern of language tags in front of a sentence")
 
 
+MOST_THREADS = 1024
+
+
 def prepare_torch(args: argparse.Namespace) -> None:
     """Before torch is imported: the same result whatever the number of threads."""
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -173,6 +176,8 @@ def prepare_torch(args: argparse.Namespace) -> None:
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
+        if args.threads > MOST_THREADS:
+            raise NormalignError(f"--threads {args.threads}: at most {MOST_THREADS}, and best the number of cores")
         torch.set_num_threads(args.threads)
     precision = _precision(args)
     if precision and own_device(cpu=args.cpu) == "cpu":
@@ -242,7 +247,7 @@ def bitext_aligner(
         level=level,
         combine=combine,
         floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
-        vote=getattr(args, "vote_weight", None) or VOTE,
+        vote=getattr(args, "vote_weight", None) or (VOTE_BESIDE_HMM if getattr(args, "learn", False) else VOTE),
     )
 
 
