@@ -9,7 +9,7 @@ from .tables import Analysis, Table
 
 
 class CategoryShares(Analysis):
-    """For each layer: what a query's keys of a category get in all, averaged over queries and heads."""
+    """Per layer: the sum over the keys of a category, averaged over queries and heads."""
 
     def __init__(self, categories: Categories) -> None:
         self.categories = categories
@@ -19,7 +19,7 @@ class CategoryShares(Analysis):
         self._keys = np.zeros(len(categories.names), dtype=np.int64)
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         category = self.categories.of(observed.keys)
         self._keys += np.bincount(category[category != PAD], minlength=len(self._keys))
         member = (category[:, None, :] == np.arange(len(self._keys))[None, :, None]).astype(float)  # [B, C, S]

@@ -1,6 +1,6 @@
 """Statistics of more numbers than fit in memory. numpy only.
 
-Moments are exact. A rank correlation is that of values rounded down to 32 steps an octave (2.2% apart): values closer
+Moments are exact. A rank correlation is that of values rounded down to 32 steps per octave (2.2% apart): values closer
 than that count as ties and share the mean of their ranks, as ties do in Spearman's coefficient anyhow. Memory is that
 of one table of counts, however many pairs there are. A sample is uniform over everything seen.
 """

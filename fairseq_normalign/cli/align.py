@@ -244,10 +244,10 @@ def _one_layer(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext)
 
     settings = (args.setting,) if args.setting else SETTINGS
     verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
-    note(f"normalign align: {sentence_of(verdict.choice, verdict.criteria)}")
+    note(f"normalign align: {sentence_of(verdict.choice, verdict.criteria, '--')}")
     choices = [verdict.choice]
     if verdict.reverse_choice is not None:
-        note(f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria)}")
+        note(f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria, '--')}")
         choices.append(verdict.reverse_choice)
     return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
 

@@ -52,6 +52,7 @@ class Plan:
     widths: tuple[int, ...] = (256, 512, 1024)
     files: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scored: int = 1_000_000
+    projected: int = 50_000
 
 
 QUICK = Plan(3, 8, 2, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
@@ -113,6 +114,8 @@ def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")
     scored = results["scoring"] = alone("scoring", "measure", plan.scored)
     yield Row("scoring: loop over Python sets / normalign score", scored["times_faster"], ">= 5")
+    projected = results["projecting"] = alone("projecting", "measure", plan.projected)
+    yield Row("marked lines projected in a CPU second / 10,000", projected["lines_per_second"] / 10_000, ">= 1")
 
 
 def growth(plan: Plan, folder: Path, results: dict[str, Any]) -> None:

@@ -28,14 +28,14 @@ def test_every_layer_and_head_in_the_order_of_the_lines(plain_checkpoint, binari
     )
     assert [pair.id for pair in pairs] == [0, 1, 2, 3, 4]
     assert lost == [(99, "empty")]
-    model = fairseq_normalign.load(plain_checkpoint, data=binarized, method="norms")
+    model = fairseq_normalign.load(plain_checkpoint, data=binarized, layer=1)
     for pair, (_, source, target) in zip(pairs, [line for line in lines if line[0] != 99], strict=True):
-        expected = model.align(source, target)
+        expected = model.align(source, target, every_layer=True)
         assert pair.source.by_word.words == expected.source
         reading = pair.readings["norms"]
         assert reading.heads.shape[:2] == (3, 2)
         words = to_words(reading.steps, pair.target.by_word, pair.source.by_word, "awi")[0]
-        np.testing.assert_allclose(words, expected.layers, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(words, list(expected.readings.values()), rtol=1e-4, atol=1e-6)
 
 
 def test_view_of_a_checkpoint_writes_a_page(plain_checkpoint, binarized, bitext, tmp_path, capsys):

@@ -78,6 +78,11 @@ def passes_a_second(model: torch.nn.Module, seconds: float = 0.5) -> float:
     return count / (time.process_time() - started)
 
 
+def module_of(model: AlignmentModel) -> Any:
+    """The torch module behind a loaded model."""
+    return model.aligner.forward.models[0].module
+
+
 def one_round(models: list[AlignmentModel], pair: TinyPair, number: int, seen: Soak) -> None:
     """Every model aligns and translates; one more is loaded, read by every method, and let go."""
     for model in models:
@@ -87,13 +92,13 @@ def one_round(models: list[AlignmentModel], pair: TinyPair, number: int, seen: S
         model.translate(SENTENCES[number % len(SENTENCES)][0], beam=3, nbest=2)
     method = sorted(METHODS)[number % len(METHODS)]
     passing = load(pair.path(("de-en", "en-de")[number % 2]), data=pair.folder, method=method)
-    before = plain_output(passing.loaded.models[0])
-    hooks = hooks_of(passing.loaded.models[0])
+    before = plain_output(module_of(passing))
+    hooks = hooks_of(module_of(passing))
     for source, target in SENTENCES[:2]:
         passing.align(source, target)
         seen.alignments += 1
-    seen.hooks_left += hooks_of(passing.loaded.models[0]) - hooks
-    seen.changed_outputs += not torch.equal(before, plain_output(passing.loaded.models[0]))
+    seen.hooks_left += hooks_of(module_of(passing)) - hooks
+    seen.changed_outputs += not torch.equal(before, plain_output(module_of(passing)))
     seen.rounds += 1
 
 
@@ -107,7 +112,7 @@ def soak(seconds: float, folder: Path, *, clock: Callable[[], float] = time.mono
         for direction, method in zip(directions, methods, strict=True)
     ]
     seen = Soak()
-    plain: list[Any] = [model.loaded.models[0] for model in models]
+    plain: list[Any] = [module_of(model) for model in models]
     outputs = [plain_output(model) for model in plain]
     hooks = [hooks_of(model) for model in plain]
     speed = passes_a_second(plain[0])

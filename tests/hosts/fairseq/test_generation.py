@@ -199,9 +199,9 @@ def test_after_a_search_with_a_beam_forced_decoding_is_unaffected(binarized, pla
     import fairseq_normalign
 
     model = fairseq_normalign.load(plain_checkpoint, data=binarized)
-    before = model.align("d1 d0@@ e0 d2", "x2 x0@@ y0 x1")
+    before = model.align("d1 d0@@ e0 d2", "x2 x0@@ y0 x1", score=True)
     model.translate("d1 d0@@ e0 d2", beam=5, nbest=2)
-    after = model.align("d1 d0@@ e0 d2", "x2 x0@@ y0 x1")
+    after = model.align("d1 d0@@ e0 d2", "x2 x0@@ y0 x1", score=True)
     np.testing.assert_array_equal(before.soft, after.soft)
     assert before.score == after.score
 
@@ -209,11 +209,11 @@ def test_after_a_search_with_a_beam_forced_decoding_is_unaffected(binarized, pla
 def test_python_interface_returns_words_links_layers_and_score(binarized, plain_checkpoint):
     import fairseq_normalign
 
-    model = fairseq_normalign.load(plain_checkpoint, data=binarized)
-    pair = model.align("d1 Zwie@@ back d0@@ e0", "x0@@ y0 nowhere x1")
+    model = fairseq_normalign.load(plain_checkpoint, data=binarized, layer=1)
+    pair = model.align("d1 Zwie@@ back d0@@ e0", "x0@@ y0 nowhere x1", score=True, every_layer=True)
     assert pair.source == ("d1", "Zwieback", "d0e0")  # an unknown piece still belongs to its word
     assert pair.target == ("x0y0", "nowhere", "x1")
-    assert [layer.shape for layer in pair.layers] == [(3, 3)] * 3
+    assert [(reading.layer, soft.shape) for reading, soft in pair.readings.items()] == [(n, (3, 3)) for n in range(3)]
     assert pair.links == sorted((int(source), target) for target, source in enumerate(pair.soft.argmax(1)))
     assert pair.pharaoh() == " ".join(f"{s}-{t}" for s, t in pair.links)
     assert pair.score < 0
