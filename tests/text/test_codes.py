@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from fairseq_normalign.errors import NormalignError
@@ -17,7 +19,7 @@ def slow_fast_bpe(word: str, codes: str) -> list[str]:
     ranks = {tuple(line.split(" ")[:2]): rank for rank, line in enumerate(codes.split("\n")[:-1])}
     pieces = [*word[:-1], word[-1] + "</w>"]
     while True:
-        pairs = [pair for pair in zip(pieces, pieces[1:], strict=False) if pair in ranks]
+        pairs = [pair for pair in itertools.pairwise(pieces) if pair in ranks]
         if not pairs:
             break
         best = min(pairs, key=ranks.__getitem__)

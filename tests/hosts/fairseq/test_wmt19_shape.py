@@ -1,4 +1,4 @@
-"""WMT19's shape: an ensemble of four, raw text, moses as fairseq calls it, codes of fastBPE; codes and schemes per side."""
+"""WMT19's shape: four models, raw text, moses as fairseq calls it, codes of fastBPE; other schemes of pieces."""
 
 from __future__ import annotations
 
@@ -104,3 +104,21 @@ def test_a_checkpoint_in_one_shard_is_found(wmt19, tmp_path):
     shutil.copy(first, tmp_path / "checkpoint_last-shard1.pt")
     with pytest.raises(fairseq_normalign.NormalignError, match="is in 2 parts"):
         fairseq_normalign.load(tmp_path / "checkpoint_last.pt", data=wmt19.data)
+
+
+def test_numbers_of_gpt2_are_never_taken_for_words(tmp_path, capsys):
+    for language in ("de", "en"):
+        for name in ("train", "test"):
+            (tmp_path / f"{name}.{language}").write_text("262 1169 14\n" * 4, encoding="utf-8")
+    data = tmp_path / "bin"
+    prefixes = ["--trainpref", tmp_path / "train", "--testpref", tmp_path / "test"]
+    preprocess("-s", "de", "-t", "en", "--destdir", data, *prefixes)
+    way = ["--task", "translation", "--arch", "transformer", "-s", "de", "-t", "en", "--max-update", 2]
+    shape = Shape(data, train(data, tmp_path / "out", *way), "translation", "de", "en")
+    files = ["--source", tmp_path / "test.de", "--target", tmp_path / "test.en", "-o", tmp_path / "links"]
+    command = list(map(str, ["align", "--cpu", "--path", shape.checkpoint, "--data", data, *files]))
+    assert main(command) == 2
+    assert "GPT-2" in capsys.readouterr().err
+    assert main([*command, "--level", "piece"]) == 0
+    with pytest.raises(fairseq_normalign.NormalignError, match="GPT-2"):
+        generate(shape, "translation_normalign", "--print-alignment", "hard", "--normalign-level", "word")
