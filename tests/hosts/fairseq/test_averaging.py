@@ -37,6 +37,7 @@ def test_the_mean_is_that_of_every_parameter_and_fairseq_loads_it(shape_of, tmp_
 
 def test_checkpoints_of_other_models_are_one_line(shape_of, tmp_path, capsys):
     one, other = shape_of("bilingual").checkpoint, shape_of("M2M-100").checkpoint
+    capsys.readouterr()
     assert main(["average", str(one), str(other), "-o", str(tmp_path / "mean.pt")]) == 2
     message = capsys.readouterr().err.strip()
     assert "another model" in message or "has the shape" in message
