@@ -32,6 +32,8 @@ POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
 """How the posterior of a statistical aligner counts beside the readings of a model."""
 VOTE = 3.0
 """The factor by which the share of a word that another aligner linked is multiplied."""
+VOTE_BESIDE_HMM = 2.0
+"""The same where a posterior counts too."""
 
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"

@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ..alignment.decide_links import DECISIONS
-from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE
+from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..errors import NormalignError
 from ..text.subwords import TOKENIZERS
 
@@ -247,7 +247,7 @@ def bitext_aligner(
         level=level,
         combine=combine,
         floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
-        vote=getattr(args, "vote_weight", None) or VOTE,
+        vote=getattr(args, "vote_weight", None) or (VOTE_BESIDE_HMM if getattr(args, "learn", False) else VOTE),
     )
 
 

@@ -11,6 +11,7 @@ import argparse
 import binascii
 import contextlib
 import enum
+import importlib
 import io
 import pickle
 import re
@@ -41,7 +42,8 @@ def allow_list() -> list[Any]:
 
 def _numpy_types() -> list[Any]:
     """A training run with ``--eval-bleu`` stores numpy scalars; numpy 1 wrote them under other module names."""
-    multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray  # type: ignore[attr-defined]
+    package = "numpy._core" if hasattr(np, "_core") else "numpy.core"
+    multiarray: Any = importlib.import_module(f"{package}.multiarray")
     functions = [multiarray._reconstruct, multiarray.scalar]
     renamed: list[Any] = [
         (function, f"{package}.multiarray.{function.__name__}")

@@ -10,7 +10,6 @@ import torch
 
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
-from ...half_precision import prepare_cpu
 from ...text.encoding import EncodedLine
 from ...text.options import TextOptions
 from ...text.tags import TAGS
@@ -176,8 +175,7 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
     key = path, options.device, options.precision
     model = _LOADED.get(key)
     if model is None:
-        if options.precision and torch.device(options.device).type == "cpu":
-            prepare_cpu(options.precision)
+        options.prepare()
         model = TransformersModel(load_model(path, device=options.device, dtype=options.dtype))
         _LOADED[key] = model
     return model
