@@ -1,1 +1,1 @@
-"""What an alignment is: links, gold, merging pieces to words, decisions, symmetrization, scores. numpy only."""
+"""Alignments: links, gold, merging pieces to words, decisions, symmetrization, scores. numpy only."""

@@ -1,7 +1,7 @@
 """Statistical word aligners, run as programs: eflomal, fast_align and GIZA++ (or mgiza).
 
 They learn from the sentences they align, and from more if there are any. Each is run in both directions. Sentence pairs
-it cannot take, because a side is empty or too long, are kept from it and stay without links.
+it cannot take, because a side is empty or too long, are left out and stay without links.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ class Program:
 
 @dataclass(frozen=True)
 class Baseline:
-    """What an aligner said of every sentence pair, and how it was made to."""
+    """The links that an aligner gave to each sentence pair, and the commands that were run."""
 
     forward: Links
     """Each target word has at most one source word."""
     backward: Links
-    """Each source word has at most one target word; (source, target) all the same."""
+    """Each source word has at most one target word; links are (source, target) here too."""
     programs: list[Program]
     commands: list[list[str]]
     left_out: int
@@ -60,7 +60,7 @@ class Baseline:
 
 
 def read_bitext(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[WordPair]:
-    """The sentence pairs of two files of the same length, in words."""
+    """Read two files of the same length; return their sentence pairs in words."""
     return [(_words(one, lowercase), _words(other, lowercase)) for one, other in read_parallel(source, target)]
 
 
@@ -91,7 +91,7 @@ def align(
 
 
 def _safe(words: Sequence[str]) -> list[str]:
-    """Words that no aligner takes for more or fewer words than they are: no white space of any kind, no separator."""
+    """Return words without white space and separators, so that every aligner counts the same number of words."""
     return ["|" if word == "|||" else re.sub(r"\s", "_", word) for word in words]
 
 
@@ -123,7 +123,7 @@ class Runner(ABC):
         raise NormalignError(f"there is no program {' or '.join(names)} {where}; {self.how_to_get}")
 
     def version(self, path: Path) -> str:
-        """These programs do not tell their version: name them by what they are."""
+        """Return the start of the SHA-256 of the program: it does not tell its version."""
         return "sha256:" + hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
     def takes(self, pair: WordPair) -> bool:
@@ -132,10 +132,10 @@ class Runner(ABC):
 
     @abstractmethod
     def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
-        """Forward and backward links of the first ``wanted`` pairs; scratch files go to ``directory``."""
+        """Return forward and backward links of the first ``wanted`` pairs; temporary files go to ``directory``."""
 
     def _run(self, program: Program, *arguments: str, directory: Path, output: Path | None = None) -> None:
-        command = [str(program.path), *arguments]
+        command = [*_start(program.path), *arguments]
         self.commands.append([program.name, *arguments])
         with open(output or os.devnull, "wb") as out, open(directory / "errors", "wb+") as errors:
             try:
@@ -161,6 +161,17 @@ class Runner(ABC):
 def _beside_python() -> str:
     """Where pip puts the programs of this environment."""
     return str(Path(sys.executable).parent)
+
+
+def _start(program: Path) -> list[str]:
+    """The words that start a program. A Python script of this environment is given to our interpreter: where the
+    environment's path has a space, the first line of the script cannot name it."""
+    if program.parent == Path(_beside_python()):
+        with open(program, "rb") as handle:
+            first = handle.readline()
+        if first.startswith(b"#!") and b"python" in first:
+            return [sys.executable, str(program)]
+    return [str(program)]
 
 
 def _read_links(path: Path, program: Program, wanted: int) -> Links:
@@ -195,7 +206,7 @@ class Eflomal(Runner):
     how_to_get = "pip install 'fairseq-normalign[aligners]' brings it"
 
     def version(self, path: Path) -> str:
-        """That of the installed package, if the program is of this environment."""
+        """Return the version of the installed package, if the program belongs to this environment."""
         if path.parent == Path(_beside_python()):
             try:
                 return importlib.metadata.version("eflomal")
@@ -204,7 +215,7 @@ class Eflomal(Runner):
         return super().version(path)
 
     def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
-        """Both in one run."""
+        """Run both directions at once."""
         _write_text(pairs, directory)
         names = "forward", "backward"
         (program,) = self.programs
@@ -217,12 +228,10 @@ class FastAlign(Runner):
     """fast_align (Dyer et al. 2013), with its recommended options."""
 
     needs = (("fast_align",),)
-    how_to_get = (
-        "build it from https://github.com/clab/fast_align and put it on PATH, or give its directory as --programs"
-    )
+    how_to_get = "build it from https://github.com/clab/fast_align and put it on PATH, or give its directory (programs)"
 
     def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
-        """One run each; its links are (source, target) in both."""
+        """Run once per direction; the links are (source, target) in both."""
         _write_text(pairs, directory)
         (program,) = self.programs
         for name, turned in (("forward", []), ("backward", ["-r"])):
@@ -240,7 +249,7 @@ class Giza(Runner):
     needs = (("mgiza", "GIZA++"), ("mkcls",))
     how_to_get = (
         "build GIZA++ and mkcls from https://github.com/moses-smt/giza-pp, or mgiza, and put them on PATH, "
-        "or give their directory as --programs"
+        "or give their directory (programs)"
     )
     longest: ClassVar[int] = 100
     """Words it takes on a side: it would cut what is beyond."""
@@ -250,11 +259,11 @@ class Giza(Runner):
     )
 
     def takes(self, pair: WordPair) -> bool:
-        """Neither empty nor too long."""
+        """Whether both sides are neither empty nor too long."""
         return super().takes(pair) and max(map(len, pair)) <= self.longest
 
     def both_directions(self, pairs: Sequence[WordPair], directory: Path, wanted: int) -> tuple[Links, Links]:
-        """One run each, on vocabularies and word classes made once."""
+        """Run once per direction, on vocabularies and word classes made once."""
         sides = {"source": [pair[0] for pair in pairs], "target": [pair[1] for pair in pairs]}
         numbers = {side: self._vocabulary(side, sentences, directory) for side, sentences in sides.items()}
         forward = self._direction("source", "target", numbers, directory, wanted)
@@ -302,7 +311,7 @@ def _write_cooccurrences(path: Path, first: Sequence[np.ndarray], second: Sequen
 
 
 def _read_giza(paths: Sequence[Path], wanted: int) -> Links:
-    """The links of GIZA++'s A3 files, three lines a pair: its number, the second side, the first with its links."""
+    """Read the links of GIZA++'s A3 files, three lines per pair: its number, the second side, the first with links."""
     links: list[list[Link] | None] = [None] * wanted
     for path in paths:
         lines = read_lines(path)

@@ -45,7 +45,7 @@ def best_sources(
     if source_lengths is not None:
         is_word = np.arange(soft.shape[-1]) < source_lengths[..., None]
         soft = np.where(is_word[..., None, :], soft, -np.inf)
-    best = soft.argmax(axis=-1)
+    best: NDArray[np.intp] = soft.argmax(axis=-1)
     best[~has_value] = -1
     if policy == "unaligned" and null is not None:
         best[_checked_null(null, soft) > soft.max(axis=-1)] = -1

@@ -3,7 +3,7 @@
 A dump is a directory:
 
 - ``meta.json``: format version, method, number of sentences, whether heads are there;
-- ``index.jsonl``: one line a hypothesis: id, rank, pieces, words, spans, score, shard;
+- ``index.jsonl``: one line per hypothesis: id, rank, pieces, words, spans, score, shard;
 - ``shard-00000.safetensors`` ...: under the line's number, ``N`` [layers, T + 1 decoder steps, S source positions] and,
   if asked for, ``N.heads`` [layers, heads, T + 1, S].
 
@@ -246,7 +246,7 @@ class Dump:
 
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What a damaged line of the index ends in."""
+"""The errors that a damaged line of the index raises."""
 
 
 def _count(value: Any) -> int:

@@ -1,4 +1,4 @@
-"""Scoring alignment files against a gold file, a block of sentences at a time."""
+"""Scoring alignment files against a gold file, block by block."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .formats import AlignmentFile, Block, Lengths, in_step
 from .score import COUNTS, count_blocks, link_numbers
 
 GOOD_SHARE = 0.4
-"""Another reading of a file is only believed when it makes so many of its links right: a poor alignment may happen to
-do better turned round, a good one does not."""
+"""Another base or direction is suggested only when it makes at least this share of the links right: by chance a poor
+alignment may do better with source and target exchanged, a good one does not."""
 
 SentenceSink = Callable[[int, int, np.ndarray], None]
 """Called with the number of a system, the position of the first sentence, and the counts ``[n, 5]`` of a block."""
@@ -21,9 +21,9 @@ SentenceSink = Callable[[int, int, np.ndarray], None]
 
 @dataclass
 class Totals:
-    """What a pass over gold and hypotheses found; ``counts`` is ``[K, 5]``, one row a hypothesis file.
+    """What a pass over gold and hypotheses found; ``counts`` is ``[K, 5]``, one row per hypothesis file.
 
-    ``per_sentence`` holds ``[N, 5]`` a hypothesis when it was asked to be kept.
+    ``per_sentence`` holds ``[N, 5]`` per hypothesis file when that was asked for.
     """
 
     sentences: int
@@ -42,7 +42,7 @@ def evaluate(
     sink: SentenceSink | None = None,
     warn: Callable[[str], None] = lambda message: None,
 ) -> Totals:
-    """Count the links of every hypothesis file against the gold; memory does not grow with the files unless ``keep``.
+    """Count the links of each hypothesis file against the gold; memory does not grow with the files unless ``keep``.
 
     A sentence without any gold link is scored like the others (its links are all wrong) unless ``skip_goldless``.
     """
@@ -72,21 +72,21 @@ def evaluate(
 def check_agreement(
     gold: AlignmentFile, wanted: Block, file: AlignmentFile, block: Block, warn: Callable[[str], None]
 ) -> None:
-    """Stop, or warn where the user said how to read the file, when it fits the other one far better read otherwise."""
+    """Raise an error when a file fits the gold far better with another base or direction; warn if those were given."""
     bases = f"{gold.options.base} and {file.options.base}"
     readings = {
         "with source and target exchanged": (block.reversed(), file.reverse_given, file.options.reverse),
         "with its indices one higher": (block.shifted(1), file.base_given, bases),
         "with its indices one lower": (block.shifted(-1), file.base_given, bases),
     }
-    for reading, (other, said, options) in readings.items():
+    for reading, (other, given, options) in readings.items():
         here, there = _hits(wanted, block), _hits(wanted, other)
         only_here, only_there = np.count_nonzero(here & ~there), np.count_nonzero(there & ~here)
         clearly = only_there > 2 * only_here and only_there - only_here > 3 * np.sqrt(only_there + only_here)
         if clearly and np.count_nonzero(there) > GOOD_SHARE * len(block):
             found = f"{file.name}: {np.count_nonzero(here)} of {len(block)} links are in {gold.name}"
             message = f"{found}, but {np.count_nonzero(there)} {reading}"
-            if said:
+            if given:
                 warn(f"{message}; check {options}")
             else:
                 raise NormalignError(f"{message}; say how to read it with {options}")

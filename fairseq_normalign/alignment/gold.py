@@ -8,12 +8,10 @@ from pathlib import Path
 
 from ..files import open_output
 from .decide import Link
-from .formats import Lengths, OptionNames, Writer, in_step, open_alignment
+from .formats import PYTHON_OPTIONS, Lengths, OptionNames, Writer, in_step, open_alignment
 
 Marked = list[tuple[int, int, bool]]
 """The links of a sentence: (source, target, whether it is sure), 0-based."""
-
-GOLD_OPTIONS = OptionNames("--gold-format", "--gold-base", "--reverse-gold")
 
 
 @dataclass(frozen=True)
@@ -36,11 +34,10 @@ def read_gold(
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[Gold]:
     """Read a gold file whole; ``source`` and ``target``, the texts, help to settle its base and direction."""
-    rows = read_marked(
-        path, options=GOLD_OPTIONS, format=format, base=base, reverse=reverse, source=source, target=target
-    )
+    rows = read_marked(path, options=options, format=format, base=base, reverse=reverse, source=source, target=target)
     return golds_of(rows)
 
 
@@ -52,31 +49,34 @@ def read_links(
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[list[Link]]:
-    """Read an alignment file whole: the sorted links of every sentence, whatever their marks. As :func:`read_gold`."""
-    rows = read_marked(
-        path, options=OptionNames(), format=format, base=base, reverse=reverse, source=source, target=target
-    )
+    """Read an alignment file whole; return the sorted links of each sentence. Arguments as for :func:`read_gold`."""
+    rows = read_marked(path, options=options, format=format, base=base, reverse=reverse, source=source, target=target)
     return [[(s, t) for s, t, _ in links] for links in rows]
 
 
 def read_marked(
     path: str | Path,
     *,
-    options: OptionNames,
     format: str = "auto",
     base: int | None = None,
     reverse: bool | None = None,
     source: str | Path | None = None,
     target: str | Path | None = None,
+    options: OptionNames = PYTHON_OPTIONS,
 ) -> list[Marked]:
-    """The links (source, target, sure) of every sentence of an alignment file. As :func:`read_gold`."""
+    """Return the links (source, target, sure) of each sentence of a file. Arguments as for :func:`read_gold`."""
     with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
         return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
 
 
 def golds_of(rows: Iterable[Marked]) -> list[Gold]:
-    """Gold alignments from the marked links of every sentence."""
+    """Return gold alignments from the marked links of each sentence.
+
+    >>> golds_of([[(0, 0, True), (1, 0, False)]])[0].sure
+    frozenset({(0, 0)})
+    """
     return [
         Gold(frozenset((s, t) for s, t, sure in links if sure), frozenset((s, t) for s, t, _ in links))
         for links in rows

@@ -22,8 +22,11 @@ def merge(
     """Merge pieces into words: ``[..., T, S]`` -> ``[..., len(target_spans), len(source_spans)]``.
 
     A word's pieces are summed on the source side and averaged on the target side (Li et al. 2019), or as ``source`` and
-    ``target`` say: sum, mean or max, the source side first. Positions outside every span are dropped. Half precision
+    ``target`` say (sum, mean or max), the source side first. Positions outside every span are dropped. Half precision
     is widened to float32, integers to float64.
+
+    >>> merge(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), [(0, 2)], [(0, 1), (1, 3)]).tolist()
+    [[0.375, 0.625]]
     """
     soft = np.asarray(soft)
     if soft.ndim < 2:

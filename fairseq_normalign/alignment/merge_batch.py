@@ -49,8 +49,8 @@ def to_words_of_batch(
 
     >>> from fairseq_normalign.alignment.pieces import segment
     >>> source, target = segment(["Haus@@", "tür"]), segment(["door"])
-    >>> to_words_of_batch([np.array([[0.5, 0.5], [0.2, 0.7]])], [target], [source], "awi").of(0).round(2).tolist()
-    [[0.9]]
+    >>> to_words_of_batch([np.array([[0.5, 0.5], [0.25, 0.5]])], [target], [source], "awi").of(0).tolist()
+    [[0.75]]
     """
     count = len(steps)
     length = max((step.shape[0] - 1 for step in steps), default=0)
@@ -82,7 +82,8 @@ def _membership(sides: Sequence[Segmentation], width: int) -> Array:
 def _counted(lengths: Sequence[int] | Array) -> Array:
     """Return 0, 1, ... up to each length, one after the other: [2, 3] -> [0, 1, 0, 1, 2]."""
     lengths = np.asarray(lengths, dtype=np.intp)
-    return np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    counted: Array = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return counted
 
 
 def _largest_special(rows: Array, sources: Sequence[Segmentation]) -> Array:

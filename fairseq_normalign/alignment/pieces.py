@@ -15,14 +15,14 @@ of one scheme, bytes written as letters: fairseq's ``gpt2`` and ``hf_byte_bpe`` 
 Span = tuple[int, int]
 
 LEVELS = ("word", "piece")
-"""What an alignment may be between."""
+"""An alignment is between words or between pieces."""
 
 
 @dataclass(frozen=True)
 class Segmentation:
     """The words of a sentence and the pieces of each.
 
-    ``spans`` are half-open ranges of piece positions, one a word, in order; ``specials`` are the positions that belong
+    ``spans`` are half-open ranges of piece positions, one per word; ``specials`` are the positions that belong
     to no word (language tags, end of sentence). Together they cover every position exactly once.
     """
 
@@ -89,7 +89,10 @@ def segment(
 
     ``specials`` names the pieces that are no part of any word; none of them can be in the middle of one. ``decode``
     turns a dictionary entry into the piece it stands for; fairseq's ``--bpe gpt2`` needs it, since its dictionary holds
-    the numbers of GPT-2's encoder.json (pass ``{str(number): piece}.get`` or alike) and not the pieces themselves.
+    the numbers of GPT-2's encoder.json (pass ``{str(number): piece}.get`` or similar) and not the pieces themselves.
+
+    >>> segment(["Haus@@", "tür", "</s>"], specials={"</s>"})
+    Segmentation(words=('Haustür',), spans=((0, 2),), specials=(2,))
     """
     if scheme not in SCHEMES:
         raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(SCHEMES)}")
@@ -115,7 +118,7 @@ def segment(
 def check_words(
     segmentation: Segmentation, words: Sequence[str], *, unknown: str | None = None, place: str = "pieces"
 ) -> None:
-    """Fail, showing both, when the pieces do not spell ``words``.
+    """Raise an error that shows both when the pieces do not spell ``words``.
 
     A word in which the piece ``unknown`` (for example ``<unk>``) occurs may stand for any word. ``place`` opens the
     message: a file and line, or which side of which sentence.
@@ -142,7 +145,7 @@ def check_words(
 
 
 def _runs(special_at: Sequence[bool]) -> list[Span]:
-    """The stretches without specials, as half-open ranges."""
+    """Return the ranges without specials, half-open."""
     borders = [-1, *(position for position, special in enumerate(special_at) if special), len(special_at)]
     return [(left + 1, right) for left, right in itertools.pairwise(borders) if right > left + 1]
 
@@ -190,7 +193,11 @@ def _word_of(run: Sequence[str], scheme: str, separator: str) -> str:
 
 
 def bytes_of(text: str) -> bytes:
-    """The bytes that the letters stand for; a letter outside its alphabet stands for itself."""
+    """Return the bytes that the letters stand for; a letter outside the alphabet stands for itself.
+
+    >>> bytes_of("Ã¼").decode()
+    'ü'
+    """
     return b"".join(bytes([_BYTE_OF[letter]]) if letter in _BYTE_OF else letter.encode("utf-8") for letter in text)
 
 

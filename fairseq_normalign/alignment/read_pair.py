@@ -33,6 +33,7 @@ def soft_of(pair: ReadPair, reading: Reading, level: str = "word") -> Array | No
 
     None where the method gave links only, or where the pieces are not known.
 
+    >>> import numpy as np
     >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
     >>> pair = ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))})
     >>> soft_of(pair, Reading("norms", 0))
@@ -54,6 +55,7 @@ def links_of(pair: ReadPair, reading: Reading, *, threshold: float | None = None
 
     With ``threshold`` every link whose share of its row is larger.
 
+    >>> import numpy as np
     >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
     >>> links_of(ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))}), Reading("norms", 0))
     [(0, 0)]

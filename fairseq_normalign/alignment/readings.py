@@ -12,7 +12,7 @@ from .decide import Link
 from .steps_to_words import SETTINGS
 
 EACH: Final = -1
-"""In the place of a head: every head by itself."""
+"""In the place of a head: each head by itself."""
 
 
 @dataclass(frozen=True, order=True)
@@ -80,11 +80,11 @@ class MethodReading:
     links: tuple[Link, ...] | None = None
     """Links between words from elsewhere, without numbers."""
     settings: tuple[str, ...] = SETTINGS
-    """Which rows of ``steps`` may speak of a word."""
+    """Which decoder step of ``steps`` may stand for a target word."""
 
     @property
     def shape(self) -> ReadingShape:
-        """What there is to choose from."""
+        """The layers, heads and settings there are."""
         if self.steps is not None:
             heads = 0 if self.heads is None else self.heads.shape[1]
             return ReadingShape("steps", len(self.steps), heads, self.settings)
@@ -104,7 +104,11 @@ class ReadingShape:
 
 
 def every_reading(method: str, shape: ReadingShape) -> Iterator[Reading]:
-    """Every reading there is, in the one order that the page and its counts share."""
+    """Give each reading of a method, in the order that the page and its counts share.
+
+    >>> [reading.setting for reading in every_reading("norms", ReadingShape("steps", 1, 0, ("awo", "awi")))]
+    ['awo', 'awi']
+    """
     for layer in range(shape.layers):
         for head in (None, *range(shape.heads)):
             for setting in shape.settings:

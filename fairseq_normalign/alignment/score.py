@@ -40,7 +40,11 @@ class Score:
 
 
 def score(golds: Sequence[Gold], hypotheses: Sequence[Iterable[Link]], *, alpha: float = 0.5) -> Score:
-    """Score the links of some sentences against their gold."""
+    """Score the links of some sentences against their gold; ``alpha`` weighs precision against recall in F.
+
+    >>> round(score([Gold(sure=frozenset({(0, 0)}), possible=frozenset())], [[(0, 0), (1, 1)]]).aer, 2)
+    0.33
+    """
     if len(golds) != len(hypotheses):
         raise NormalignError(f"{len(golds)} gold sentences, but {len(hypotheses)} hypotheses")
     return score_of(count_links(golds, hypotheses).sum(axis=0), alpha=alpha)
@@ -75,30 +79,41 @@ def count_sources(gold: Block, sources: Sequence[Array]) -> Counts:
 
 
 def gold_block(golds: Sequence[Gold]) -> Block:
-    """Return gold alignments as the block that :func:`count_blocks` compares with."""
+    """Return gold alignments as the block that :func:`count_blocks` compares with.
+
+    >>> list(gold_block([Gold(sure=frozenset({(0, 0)}), possible=frozenset({(1, 0)}))]).sentences())
+    [[(0, 0, True), (1, 0, False)]]
+    """
     return Block.of([[(*link, link in gold.sure) for link in gold.possible] for gold in golds])
 
 
 def score_of(counts: np.ndarray, *, alpha: float = 0.5) -> Score:
-    """The score of one row of counts, ``[5]``."""
+    """Return the score of one row of counts [5].
+
+    >>> score_of(np.array([2, 1, 2, 1, 1])).precision
+    0.5
+    """
     metrics = metrics_of(counts, alpha=alpha)
     values = {name: float(metrics[name]) for name in METRICS}
     return Score(**values, **dict(zip(COUNTS, map(int, counts), strict=True)))  # type: ignore[arg-type]
 
 
 def metrics_of(counts: np.ndarray, *, alpha: float = 0.5) -> dict[str, np.ndarray]:
-    """AER, precision, recall and F of every row of counts: ``[..., 5]`` -> four arrays ``[...]``.
+    """Return AER, precision, recall and F of each row of counts: [..., 5] -> four arrays [...].
 
     AER = 1 - (|A and S| + |A and P|) / (|A| + |S|), precision = |A and P| / |A|, recall = |A and S| / |S|,
     F = 1 / (alpha / precision + (1 - alpha) / recall). Where nothing was linked no link is wrong: precision is 1; where
     nothing is sure nothing was missed: recall is 1; where both hold AER is 0.
+
+    >>> float(metrics_of(np.array([2, 2, 2, 1, 1]))["aer"])
+    0.5
     """
     if not 0 <= alpha <= 1:
         raise NormalignError(f"alpha is a number from 0 to 1, not {alpha}")
     links, sure, _, sure_hits, possible_hits = np.moveaxis(np.asarray(counts, dtype=np.float64), -1, 0)
     precision = _ratio(possible_hits, links)
     recall = _ratio(sure_hits, sure)
-    # alpha / P + (1 - alpha) / R, turned so that a zero in either gives 0 and not a division by it
+    # alpha / P + (1 - alpha) / R, rewritten so that a zero in either gives 0 and not a division by it
     f = _ratio(precision * recall, alpha * recall + (1 - alpha) * precision, empty=0.0)
     return {
         "aer": 1 - _ratio(sure_hits + possible_hits, links + sure),
@@ -116,6 +131,10 @@ def count_blocks(gold: Block, hypothesis: Block) -> Counts:
     """Return the counts of each sentence of two blocks of the same sentences: [count, 5].
 
     All counting of links against gold is done here.
+
+    >>> gold, links = Block.of([[(0, 0, True), (1, 0, False)]]), Block.of([[(1, 0, True)]])
+    >>> count_blocks(gold, links).tolist()
+    [[1, 1, 2, 0, 1]]
     """
     width = _width(gold, hypothesis)
     keys, kinds = _flagged(gold, hypothesis, width)
@@ -125,11 +144,12 @@ def count_blocks(gold: Block, hypothesis: Block) -> Counts:
     sentence = keys[first] // (width * width)
     kinds = np.bitwise_or.reduceat(kinds, first)
     per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
-    return per_kind @ _COUNTED
+    counts: Counts = per_kind @ _COUNTED
+    return counts
 
 
 def _counted() -> np.ndarray:
-    """``[8, 5]``: which counts a link of each kind belongs to; a kind is a sum of _POSSIBLE, _SURE and _LINK."""
+    """Return [8, 5]: which counts a link of each kind belongs to; a kind is a sum of _POSSIBLE, _SURE and _LINK."""
     kinds = np.arange(8)
     is_link, is_sure = (kinds & _LINK) > 0, (kinds & _SURE) > 0
     is_possible = is_sure | ((kinds & _POSSIBLE) > 0)
@@ -145,7 +165,7 @@ def _width(gold: Block, hypothesis: Block) -> int:
 
 
 def _flagged(gold: Block, hypothesis: Block, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """All links of both as sorted numbers, each with its kind."""
+    """Return all links of both as sorted numbers, and the kind of each."""
     narrow = gold.count * width * width * 8 <= np.iinfo(np.int32).max  # sorted in half the time
     number = np.int32 if narrow else np.int64
     tagged = np.concatenate([link_numbers(block, width, number) for block in (gold, hypothesis)])
@@ -157,8 +177,13 @@ def _flagged(gold: Block, hypothesis: Block, width: int) -> tuple[np.ndarray, np
 
 
 def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.int64) -> np.ndarray:
-    """``[L]``: every link as one number, its sentence, source and target being digits to the base ``width``."""
+    """Return [L]: each link as one number, with sentence, source and target as digits to the base ``width``.
+
+    >>> link_numbers(Block.of([[], [(2, 3, True)]]), 10).tolist()
+    [123]
+    """
     sentence, source, target = (
         column.astype(number, copy=False) for column in (block.sentence, block.source, block.target)
     )
-    return (sentence * number(width) + source) * number(width) + target
+    numbers: Array = (sentence * number(width) + source) * number(width) + target
+    return numbers

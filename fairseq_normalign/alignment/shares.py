@@ -27,4 +27,5 @@ def merge_shared(soft: np.ndarray, target_shares: np.ndarray, source_shares: np.
         )
     totals = target_shares.sum(axis=1, keepdims=True)
     means = np.divide(target_shares, totals, out=np.zeros_like(target_shares, dtype=np.float64), where=totals > 0)
-    return means.astype(soft.dtype) @ soft @ source_shares.T.astype(soft.dtype)
+    words: np.ndarray = means.astype(soft.dtype) @ soft @ source_shares.T.astype(soft.dtype)
+    return words

@@ -54,4 +54,5 @@ def normalized(soft: Array) -> Array:
     """
     soft = np.maximum(soft, 0)
     total = soft.sum(axis=-1, keepdims=True)
-    return np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)
+    shares: Array = np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)
+    return shares

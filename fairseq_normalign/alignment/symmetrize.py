@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..errors import NormalignError
-from .decide import Link, argmax_links
+from .decide import Array, Link, argmax_links
 
 _STRAIGHT = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -16,8 +16,11 @@ _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
 def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = "grow-diag-final-and") -> list[Link]:
     """Combine two alignments of one sentence, both as (source, target), into one; sorted.
 
-    ``method`` is one of :data:`SYMMETRIZATIONS`. The two play the same part except in the "final" step, which looks at
+    ``method`` is one of :data:`SYMMETRIZATIONS`. The order of the two matters only in the "final" step, which looks at
     ``forward`` first.
+
+    >>> symmetrize([(0, 0), (1, 1)], [(0, 0), (1, 0)], "intersection")
+    [(0, 0)]
     """
     if method not in SYMMETRIZATIONS:
         raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SYMMETRIZATIONS)}")
@@ -25,29 +28,35 @@ def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = 
 
 
 def agreement(forward: np.ndarray, backward: np.ndarray) -> np.ndarray:
-    """How much both directions give to a pair of words: the geometric mean of their shares.
+    """Return how much both directions give to each pair of words: the geometric mean of their shares.
 
     ``forward`` is ``[T, S]``, ``backward`` is ``[S, T]``, rows of both adding up to one -> ``[T, S]``. A product of
     what two models believe is large only where both believe it (Liang et al. 2006), and weighs what a link cannot: how
     sure each of them is.
+
+    >>> agreement(np.array([[0.25, 0.75]]), np.array([[1.0], [0.75]])).tolist()
+    [[0.5, 0.75]]
     """
     if forward.shape != backward.shape[::-1]:
         raise ValueError(f"forward {forward.shape} and backward {backward.shape} are not of the same sentence pair")
-    return np.sqrt(forward * backward.T)
+    agreed: Array = np.sqrt(forward * backward.T)
+    return agreed
 
 
 def symmetrize_soft(agreed: np.ndarray, method: str, *, floor: float = 0.0) -> list[Link]:
     """Return links from the :func:`agreement` [T, S] of two directions.
 
     ``method`` is one of :data:`SOFT_SYMMETRIZATIONS`.
-
     The best source word of every target word and the best target word of every source word are combined as
     :func:`symmetrize` combines links. Of these, links with an agreement of ``floor`` or less are dropped.
+
+    >>> symmetrize_soft(np.array([[0.9, 0.1], [0.2, 0.6]]), "agreed-grow-diag")
+    [(0, 0), (1, 1)]
     """
     if method not in SOFT_SYMMETRIZATIONS:
         raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
-    turned = [(source, target) for target, source in argmax_links(agreed.T)]
-    links = symmetrize(argmax_links(agreed), turned, method.removeprefix(AGREED))
+    best_targets = [(source, target) for target, source in argmax_links(agreed.T)]
+    links = symmetrize(argmax_links(agreed), best_targets, method.removeprefix(AGREED))
     return [(source, target) for source, target in links if agreed[target, source] > floor]
 
 
@@ -117,4 +126,4 @@ SYMMETRIZATIONS: dict[str, Callable[[set[Link], set[Link]], set[Link]]] = {
 
 AGREED = "agreed-"
 SOFT_SYMMETRIZATIONS = tuple(f"{AGREED}{method}" for method in SYMMETRIZATIONS)
-"""The same ways for those who have soft alignments: the two are multiplied before links are decided."""
+"""The names for soft alignments: the two directions are multiplied before links are decided."""

@@ -1,1 +1,1 @@
-"""What attention and heads do, and which of them to trust."""
+"""Statistics of attention, layers and heads, choice of a layer, comparison of systems."""

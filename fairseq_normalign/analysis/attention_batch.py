@@ -1,4 +1,4 @@
-"""What attention did on one batch of text, as the analyses take it. numpy only.
+"""The attention weights and norms of one batch of text, for the analyses. numpy only.
 
 Shapes: B sentences, H heads, T queries (positions that attend), S keys (positions attended to).
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 PAD = -1
-"""Stands at positions of :attr:`Observed.queries` and :attr:`Observed.keys` that hold nothing."""
+"""Marks positions of :attr:`Observed.queries` and :attr:`Observed.keys` that hold no piece."""
 
 PUNCTUATION, OTHERS = "punctuation", "others"
 
@@ -67,7 +67,7 @@ class Inventory:
     def ranks(self, counts: np.ndarray | None = None) -> np.ndarray:
         """The rank of each piece by its frequency, the most frequent first: [V], from 1.
 
-        Special pieces, which stand in every sentence, are given rank 1, as Kobayashi et al. 2020 put them on top.
+        Special pieces, which are in every sentence, have rank 1, as in Kobayashi et al. 2020.
         """
         counts = self.counts if counts is None else counts
         if counts is None:
@@ -94,7 +94,7 @@ class Categories:
 
 
 def categorize(inventory: Inventory, defined: Mapping[str, str] | None = None) -> Categories:
-    """By default: each special piece by its name, punctuation, and the others.
+    """Return the category of each piece; by default each special piece by its name, punctuation, and the others.
 
     ``defined``: pattern by name, matched against whole pieces, subword marks off; the first that fits wins over the
     defaults.

@@ -9,7 +9,7 @@ from .tables import Analysis, Table
 
 
 class CategoryShares(Analysis):
-    """For each layer: what a query's keys of a category get in all, averaged over queries and heads."""
+    """Per layer: the sum over the keys of a category, averaged over queries and heads."""
 
     def __init__(self, categories: Categories) -> None:
         self.categories = categories
@@ -19,7 +19,7 @@ class CategoryShares(Analysis):
         self._keys = np.zeros(len(categories.names), dtype=np.int64)
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         category = self.categories.of(observed.keys)
         self._keys += np.bincount(category[category != PAD], minlength=len(self._keys))
         member = (category[:, None, :] == np.arange(len(self._keys))[None, :, None]).astype(float)  # [B, C, S]
@@ -48,7 +48,7 @@ class CategoryShares(Analysis):
         """Shares by layer; how often each category occurs."""
         seen = np.flatnonzero(self._keys)
         names = tuple(self.categories.names[place] for place in seen)
-        rows: list[tuple] = [("keys", None, *(self._keys / max(1, self._keys.sum()))[seen].tolist())]
+        rows: list[tuple] = [("keys", None, *(self._keys / max(1, int(self._keys.sum())))[seen].tolist())]
         shares = self.norms / self.norms.sum(axis=1, keepdims=True)
         for title, table in (("alpha", self.weights), ("||alpha f(x)||", shares)):
             rows += [(title, number + 1, *row[seen].tolist()) for number, row in enumerate(table)]

@@ -19,12 +19,12 @@ class Dispersion(Analysis):
 
     def __init__(self) -> None:
         self.transformed: list[Moments] = []
-        """A layer each, a stream a head."""
+        """Per layer, with one stream per head."""
         self.inputs: list[Moments] = []
-        """A layer each, one stream."""
+        """Per layer, one stream."""
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         real = observed.keys != PAD
         for number, layer in enumerate(observed.layers):
             if number == len(self.transformed):
@@ -34,7 +34,7 @@ class Dispersion(Analysis):
             self.inputs[number].add(layer.inputs[real][:, None])
 
     def tables(self) -> list[Table]:
-        """Of ||f(x)||, of ||x||, each first in short and then whole."""
+        """Return tables of ||f(x)|| and of ||x||, for each first a summary and then everything."""
         return [
             *_short_and_whole("||f(x)||", ("layer", "head"), self.transformed),
             *_short_and_whole("||x||", ("layer",), self.inputs),

@@ -1,4 +1,4 @@
-"""Sentences worth showing: best, worst, typical, and most improved over another method."""
+"""Sentences that a report shows: best, worst, typical, and most improved over another method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often a piece occurs, and what attention makes of it (Kobayashi et al. 2020, Figure 6). numpy only."""
+"""How often a piece occurs, and how much attention it gets (Kobayashi et al. 2020, Figure 6). numpy only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE, Moments, RankCorrela
 from .tables import Analysis, Table
 
 BANDS = 25
-"""Of ranks, each twice as wide as the one before: the curve of the figure."""
+"""Number of ranges of ranks, each twice as wide as the one before: the points of the curve."""
 
 
 Both = tuple[RankCorrelation, RankCorrelation]
@@ -23,17 +23,17 @@ class Frequency(Analysis):
     """
 
     def __init__(self, ranks: np.ndarray, *, points: int = 2000, seed: int = 1) -> None:
-        """``ranks`` [V]: of every piece, the most frequent is 1."""
+        """``ranks`` [V]: the rank of each piece, 1 for the most frequent."""
         self._ranks = ranks
         self.points = Sample(points, 3, seed)
         """Rank, alpha, ||f(x)||: means over all heads of all layers."""
         self.bands = Moments(BANDS), Moments(BANDS)
-        """Of alpha and of ||f(x)||, by the octave of the rank."""
+        """Means of alpha and of ||f(x)||, by the octave of the rank."""
         self._layers: list[Both] = []
         self._all = _correlations()
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         real = observed.keys != PAD
         ranks = self._ranks[observed.keys[real]]
         seen_by = observed.visible.sum(axis=1).clip(1)  # [B, S]

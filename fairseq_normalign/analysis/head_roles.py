@@ -19,12 +19,12 @@ RAREST = 2
 RARE = 0.5
 """A head is one of rare words where this share of its maxima, and twice what chance gives, lies on rare pieces."""
 FEWEST = 4
-"""Queries that see fewer pieces of text than this say nothing of rare words."""
+"""Queries that see fewer pieces of text than this are not counted for rare words."""
 
 
 @dataclass
 class _Counts:
-    """Of one layer; H heads."""
+    """Counts of one layer with H heads."""
 
     queries: int
     confidence: np.ndarray
@@ -52,11 +52,11 @@ class Heads(Analysis):
     ranks: np.ndarray | None = None
     """[V], of the keys."""
     extra: dict[str, Sequence[np.ndarray]] = field(default_factory=dict)
-    """More columns, by name: a layer each, [H]. AER, relevance."""
+    """More columns by name (AER, relevance), per layer [H]."""
     layers: list[_Counts] = field(default_factory=list)
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         asking = (observed.queries != PAD) & ~np.isin(observed.queries, sorted(self.special_queries))  # [B, T]
         words = ~np.isin(observed.keys, sorted(self.special_keys)) & (observed.keys != PAD)  # [B, S]
         seen = observed.visible & words[:, None, :]  # [B, T, S]
@@ -88,22 +88,22 @@ class Heads(Analysis):
         return seen & (ranks >= limit), seen.sum(axis=-1) >= FEWEST
 
     def confidence(self) -> list[np.ndarray]:
-        """A layer each: [H]."""
+        """Return the confidence of the heads, per layer [H]."""
         return [counts.confidence / max(1, counts.queries) for counts in self.layers]
 
     def positional(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """A layer each: the relative position that most maxima have [H], and their share [H]."""
+        """Return per layer the most frequent relative position of the maxima [H], and its share [H]."""
         return [
             (counts.positions.argmax(axis=1) - FARTHEST, counts.positions.max(axis=1) / max(1, counts.queries))
             for counts in self.layers
         ]
 
     def rare_words(self) -> list[tuple[np.ndarray, float]]:
-        """A layer each: the share of maxima on rare pieces [H], and what chance would give."""
+        """Return per layer the share of maxima on rare pieces [H], and the share expected by chance."""
         return [(counts.rare / max(1, counts.judged), counts.chance / max(1, counts.judged)) for counts in self.layers]
 
     def functions(self) -> list[list[str]]:
-        """A layer each, a head each: what it does, or nothing."""
+        """Return the role of each head of each layer, empty where it has none."""
         named = []
         for (places, shares), (rare, chance) in zip(self.positional(), self.rare_words(), strict=True):
             layer = []
@@ -115,7 +115,7 @@ class Heads(Analysis):
         return named
 
     def tables(self) -> list[Table]:
-        """One row a head."""
+        """Return one table with a row per head."""
         rows: list[tuple[Cell, ...]] = []
         every = zip(self.confidence(), self.positional(), self.rare_words(), self.functions(), strict=True)
         for layer, (confidence, (places, shares), (rare, chance), functions) in enumerate(every):

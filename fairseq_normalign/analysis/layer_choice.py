@@ -2,9 +2,9 @@
 
 Two criteria decide. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that is aligned: the mean
 share it gives to the source words that a layer links. With models of both directions, supported agreement: the links
-that both find, each counted by what the lexicon gives it, as a share of all links. Two models err alike far less often
-than they are right alike, but they can: layers that follow positions agree perfectly and know nothing, and only the
-lexicon tells. The other criteria are printed beside them; on real models each of them is misled by some layer.
+that both find, each counted by what the lexicon gives it, as a share of all links. Two models rarely make the same
+errors, but they can: layers that only follow positions agree perfectly without aligning, and only the lexicon shows
+it. The other criteria are printed beside them; on real models each of them prefers some layer that aligns badly.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FEW = 30
 
 @dataclass(frozen=True)
 class Candidate:
-    """A way to read a model. The layer counts from 0."""
+    """A method, setting and layer that may be chosen. The layer counts from 0."""
 
     method: str
     setting: str
@@ -40,7 +40,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Criteria:
-    """What each criterion says of a candidate."""
+    """The value of each criterion for a candidate."""
 
     candidate: Candidate
     lexicon: float
@@ -48,7 +48,7 @@ class Criteria:
     agreement: float | None
     """2 x common links / all links with the other direction's best partner; None with one model."""
     supported: float | None
-    """The same with each common link counted by the share that the lexicon gives it."""
+    """Agreement, each common link counted by the share that the lexicon gives it."""
     mean: float
     """Mean of what the method read, over steps and source positions."""
     peak: float
@@ -73,13 +73,13 @@ class LayerChoice:
 
     @property
     def is_sure(self) -> bool:
-        """Whether nothing speaks against it."""
+        """Whether there is no doubt."""
         return not self.doubts
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Every criterion of every candidate, and the choice; with two models those of the other direction too."""
+    """Each criterion of each candidate, and the choice; with two models also those of the other direction."""
 
     criteria: list[Criteria]
     choice: LayerChoice
@@ -95,7 +95,7 @@ def judge_layers(
     settings: Sequence[str] = SETTINGS,
     seed: int = 12345,
 ) -> Verdict:
-    """Weigh every layer of ``methods`` and ``settings`` by the decisions on some pairs.
+    """Compare each layer of ``methods`` and ``settings`` by the decisions on some pairs, and choose one.
 
     ``backward``: the decisions of the other direction's model on the same pairs. The choice is among all candidates.
     """
@@ -113,18 +113,18 @@ def judge_layers(
     return Verdict(criteria[0], choices[0], criteria[1], choices[1])
 
 
-def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str = "--") -> str:
-    """What was chosen, by what, and every doubt. ``option``: how the names of options begin."""
+def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str = "") -> str:
+    """Return a sentence that says what was chosen and why, then the doubts; ``option``: how option names begin."""
     values = {one.candidate: getattr(one, choice.criterion) for one in criteria}
     chosen = choice.candidate
     by = "supported agreement of the two directions" if choice.criterion == "supported" else "support by the lexicon"
     rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
-    said = (
+    chosen_by = (
         f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
         f"by {by} ({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
         f"{choice.sentences} pairs choose it"
     )
-    return "\n".join([said, *(f"unsure: {doubt}" for doubt in choice.doubts)])
+    return "\n".join([chosen_by, *(f"unsure: {doubt}" for doubt in choice.doubts)])
 
 
 class _Side:
@@ -182,15 +182,15 @@ def _at(share: np.ndarray, decided: np.ndarray) -> np.ndarray:
 
 
 def _agreement(forward: _Side, backward: _Side) -> tuple[_Scores, _Scores]:
-    """Of every candidate of one side with every candidate of the other: plain, and supported by the lexicon."""
+    """Return the agreement of each candidate with each of the other side: plain, and supported by the lexicon."""
     found: list[tuple[np.ndarray, ...]] = []
-    for ahead, back, share, back_share in zip(
+    for one, other, share, other_share in zip(
         forward.decided, backward.decided, forward.shares, backward.shares, strict=True
     ):
-        target = np.arange(ahead.shape[1])
-        common = ((back[:, np.maximum(ahead, 0)] == target) & (ahead >= 0)).transpose(1, 0, 2)  # [forward, backward, T]
-        worth = (_at(share, ahead) + _at(back_share.T, ahead)) / 2  # [K forward, T]
-        links = (ahead >= 0).sum(axis=1)[:, None] + (back >= 0).sum(axis=1)[None, :]
+        target = np.arange(one.shape[1])
+        common = ((other[:, np.maximum(one, 0)] == target) & (one >= 0)).transpose(1, 0, 2)  # [forward, backward, T]
+        worth = (_at(share, one) + _at(other_share.T, one)) / 2  # [K forward, T]
+        links = (one >= 0).sum(axis=1)[:, None] + (other >= 0).sum(axis=1)[None, :]
         found.append((2 * common.sum(axis=2), 2 * (common * worth[:, None, :]).sum(axis=2), links))
     plain, supported, whole = (np.array(part, dtype=float) for part in zip(*found, strict=True))
     shape = plain.shape[1:]

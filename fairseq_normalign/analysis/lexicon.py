@@ -1,6 +1,6 @@
-"""IBM model 1: what co-occurrence alone says of which word translates which. numpy only.
+"""IBM model 1: which words translate each other, from co-occurrence alone. numpy only.
 
-A lexicon that knows nothing of any layer is a judge that no layer can bribe: attention that stays on the diagonal, on
+The lexicon is estimated without the model, so it is independent of any layer: attention that stays on the diagonal, on
 the end of a sentence or one word behind finds no support in it beyond chance.
 """
 
@@ -18,9 +18,9 @@ Words = Sequence[str]
 
 
 def word_shares(pairs: Sequence[tuple[Words, Words]], rounds: int = ROUNDS) -> list[np.ndarray]:
-    """How the lexicon of these (source, target) pairs would share every target word among its sentence's source words.
+    """Return how the lexicon of these (source, target) pairs shares each target word among its source words.
 
-    One array a pair: [target words, source words], rows adding up to one.
+    One array per pair: [target words, source words], rows adding up to one.
     """
     if not any(target for _, target in pairs):
         return [np.zeros((0, len(source))) for source, _ in pairs]

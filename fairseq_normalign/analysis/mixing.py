@@ -15,16 +15,16 @@ class Mixing(Analysis):
     needs_mixing = True
 
     def __init__(self, categories: Categories, ranks: np.ndarray | None = None) -> None:
-        """``categories`` and ``ranks`` [V] are of the queries, the positions that mix."""
+        """``categories`` and ``ranks`` [V] are those of the queries, the positions that mix."""
         self.categories = categories
         self._ranks = ranks
         self.layers: dict[str, list[Moments]] = {}
-        """By variant, a layer each; streams: all queries, then those of each category."""
+        """By variant, per layer; streams: all queries, then those of each category."""
         self._seen = np.zeros(len(categories.names), dtype=bool)
         self._correlations: dict[str, list[RankCorrelation]] = {}
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         real = observed.queries != PAD
         pieces = observed.queries[real]
         category = self.categories.of_piece[pieces]
@@ -42,7 +42,7 @@ class Mixing(Analysis):
                     correlations[number].add(self._ranks[pieces], ratio[real])
 
     def tables(self) -> list[Table]:
-        """By layer and variant; by category of the position that mixes."""
+        """Return tables by layer and variant, and by category of the position that mixes."""
         seen = [place for place in range(len(self.categories.names)) if self._seen[place]]
         rows: list[tuple[Cell, ...]] = []
         kinds: list[tuple[Cell, ...]] = []

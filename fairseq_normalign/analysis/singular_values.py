@@ -24,7 +24,7 @@ class Projections:
 
 
 def singular_values(projections: Projections) -> np.ndarray:
-    """Of f of each head as a linear map of ``[x 1]``: [H, D + 1], the largest first; all others are zero.
+    """Return the singular values of each head's f as a linear map of ``[x 1]``: [H, D + 1]; all others are zero.
 
     ``f~(x~) = x~ [[W_V, 0], [b_V, 1]] [[W_O, 0], [0, 1]]``. Both factors are thin, so the values are those of the
     product of their small triangular parts.
@@ -48,7 +48,7 @@ def singular_values(projections: Projections) -> np.ndarray:
 
 
 def singular_tables(layers: Sequence[np.ndarray]) -> list[Table]:
-    """A layer each, [H, D + 1]: the ends of each head's spectrum, and all of it."""
+    """Return tables of singular values given per layer as [H, D + 1]: largest and smallest per head, then all."""
     rows, whole = [], []
     for layer, heads in enumerate(layers):
         for head, values in enumerate(heads):

@@ -1,4 +1,4 @@
-"""What an analysis says, as tables. numpy only."""
+"""The results of an analysis as tables. numpy only."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ class Table:
     rows: Sequence[tuple[Cell, ...]]
     note: str = ""
     detail: bool = False
-    """Whether it is too long to be read: left to files."""
+    """Whether it is long: shown only in files."""
 
 
 class Analysis(ABC):
-    """Something that looks at batches, one after the other, and says what it saw."""
+    """Statistics over batches, given one after the other."""
 
     needs_mixing = False
-    """Whether layers have to bring their mixing ratios."""
+    """Whether layers must have their mixing ratios."""
 
     @abstractmethod
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
 
     @abstractmethod
     def tables(self) -> list[Table]:
-        """What was seen, the summary first."""
+        """Return the results, the summary first."""

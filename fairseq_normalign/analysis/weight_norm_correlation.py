@@ -24,7 +24,7 @@ class Relation(Analysis):
         self._heads: list[int] = []
 
     def add(self, observed: Observed) -> None:
-        """Look at one batch."""
+        """Add one batch."""
         category = self.categories.of(observed.keys)
         for number, layer in enumerate(observed.layers):
             heads = layer.weights.shape[1]
@@ -49,14 +49,14 @@ class Relation(Analysis):
         self.samples[place].add(np.stack([alpha.ravel(), length.ravel()], axis=1))
 
     def heatmaps(self, place: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-        """Of one category: mean alpha and mean ||f(x)||, a layer each: [H]."""
+        """Return mean alpha and mean ||f(x)|| of one category, per layer [H]."""
         return tuple(  # type: ignore[return-value]
             [moments.mean.reshape(-1, heads)[place] for moments, heads in zip(every, self._heads, strict=True)]
             for every in (self._weights, self._lengths)
         )
 
     def tables(self) -> list[Table]:
-        """Table 2, and the means behind the heatmaps."""
+        """Return table 2 of the paper, and the means behind the heatmaps."""
         rows = [
             (name, correlation.count, correlation.spearman())
             for name, correlation in zip(self.categories.names, self.correlations, strict=True)

@@ -1,4 +1,4 @@
-"""How much each source position gives to each target step: one file a method. torch only, no fairseq."""
+"""How much each source position gives to each target step: one file per method. torch only, no fairseq."""
 
 from . import block, erasure, gradients, norms, relevance, rollout, weights  # each registers itself
 from .records import Attention, AttentionBlock, CrossAttention

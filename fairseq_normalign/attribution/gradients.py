@@ -1,6 +1,6 @@
 """Gradients of each target word's log-probability with respect to the source embeddings.
 
-One forward pass serves all target words of a batch. The log-probability of step t hangs on the features of step t
+One forward pass serves all target words of a batch. The log-probability of step t depends on the features of step t
 alone, so its gradient there is cheap and made for all steps at once. Only from the features down to the source is there
 one backward pass for each step, of all sentences together, and several such passes run as one where they fit. autograd
 does all of it; captum, which would run the whole model once for each target word, is the oracle in the tests.
@@ -8,6 +8,7 @@ does all of it; captum, which would run the whole model once for each target wor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -42,7 +43,7 @@ def step_gradients(view: ModelView, embeddings: Tensor, reduce: Callable[[Tensor
 
 
 def _gradients_at(features: Tensor, view: ModelView) -> Tensor:
-    """Of each step's log-probability with respect to its own features: [N, T + 1, C]."""
+    """Return the gradients of each step's log-probability with respect to its own features: [N, T + 1, C]."""
     leaf = features.detach().requires_grad_()
     (gradients,) = torch.autograd.grad(view.log_probs(leaf).sum(), leaf)
     return gradients
@@ -99,7 +100,7 @@ class IntegratedGradients(_OfOutput):
     signed = True
 
     def __init__(self, n: int = 20) -> None:
-        self.n = _at_least_one("integrated-gradients", "n", n)
+        self.n = _from_one("integrated-gradients", "n", n)
 
     def run(self, view: ModelView, layers: Sequence[int]) -> Tensor:
         """-> [1, N, T + 1, S]."""
@@ -114,18 +115,20 @@ class IntegratedGradients(_OfOutput):
 
 @register_method("smoothgrad")
 class SmoothGrad(_OfOutput):
-    """Input times gradient, what is below zero as zero, averaged over n noisy copies of the source (Ding et al. 2019).
+    """Input times gradient, negative values as zero, averaged over n noisy copies of the source (Ding et al. 2019).
 
     n = 30, sigma = 0.15 and the positive part of each copy are those of the experiments they released. The noise is
     Gaussian; its standard deviation is sigma times the distance between the smallest and the largest number in the
     embeddings of the sentence, as Smilkov et al. 2017 scale it. It is the same in every run, and that of a sentence
-    does not hang on the batch it is in.
+    does not depend on the batch it is in.
     """
 
     def __init__(self, n: int = 30, sigma: float = 0.15, seed: int = 1) -> None:
-        self.n = _at_least_one("smoothgrad", "n", n)
-        if not sigma >= 0:
-            raise NormalignError(f"method 'smoothgrad': sigma is {sigma}, and must not be below zero")
+        self.n = _from_one("smoothgrad", "n", n)
+        if not 0 <= sigma < math.inf:
+            raise NormalignError(f"method 'smoothgrad': sigma is {sigma}; it is a number from 0 on")
+        if not 0 <= seed < 2**63:
+            raise NormalignError(f"method 'smoothgrad': seed is {seed}; it is a whole number from 0 to 2^63 - 1")
         self.sigma = sigma
         self.seed = seed
 
@@ -147,7 +150,11 @@ class SmoothGrad(_OfOutput):
         return drawn * (self.sigma * (sentence.max() - sentence.min()))
 
 
-def _at_least_one(method: str, option: str, value: int) -> int:
-    if value < 1:
-        raise NormalignError(f"method '{method}': {option} is {value}, and must be at least 1")
+MOST_SAMPLES = 10_000
+"""Points or noisy copies; memory and time grow with each."""
+
+
+def _from_one(method: str, option: str, value: int) -> int:
+    if not 1 <= value <= MOST_SAMPLES:
+        raise NormalignError(f"method '{method}': {option} is {value}; it is a whole number from 1 to {MOST_SAMPLES}")
     return value

@@ -1,4 +1,4 @@
-"""What methods for whole models may ask of a model. They know no more of it; hosts fill it in."""
+"""What methods for whole models may ask of a model; each host implements it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .records import Transformer
 
 
 class ModelView(Protocol):
-    """One model before N sentence pairs, its targets forced: N targets of at most T pieces, S source positions.
+    """One model run on N forced sentence pairs: N targets of at most T pieces, S source positions.
 
     Step t of the T + 1 decoder steps has to output piece t, the last one the end of sentence. Everything about a target
     beyond its end is meaningless and harmless.
@@ -30,7 +30,7 @@ class ModelView(Protocol):
         ...
 
     def features(self, embeddings: Tensor, rows: Tensor | None = None, hidden: Tensor | None = None) -> Tensor:
-        """What the decoder hands to its output layer when the source has these embeddings; differentiable.
+        """Return what the decoder gives to its output layer when the source has these embeddings; differentiable.
 
         embeddings [M, S, E]; rows [M]: which of the N pairs each belongs to (None: all, in order); hidden [M, S]: true
         for source pieces that are to be left out -> [M, T + 1, C].
@@ -42,7 +42,7 @@ class ModelView(Protocol):
         ...
 
     def scores(self, features: Tensor, rows: Tensor | None = None) -> Tensor:
-        """The same before the softmax (the logit); with an adaptive softmax, which has none, the log-probability."""
+        """Return the logit of what each step has to output (the log-probability with an adaptive softmax)."""
         ...
 
     def record(self) -> Transformer:

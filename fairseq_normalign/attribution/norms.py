@@ -55,7 +55,7 @@ def vector_norms(weights: Tensor, gram: Tensor) -> Tensor:
 
 
 def _root(squared: Tensor) -> Tensor:
-    """Rounding can dip a squared length below zero."""
+    """Return the root; rounding can make a squared length negative, which counts as zero."""
     return squared.clamp_min(0).sqrt()
 
 

@@ -39,7 +39,7 @@ class Attention:
         return self.weights.size(1)
 
     def float(self) -> Attention:
-        """The same in float32 (wider stays wider): lengths of half-precision vectors overflow and lose digits."""
+        """Return the record in float32 at least: lengths of half-precision vectors overflow and lose digits."""
         return widened(self)
 
 

@@ -18,7 +18,7 @@ from .records import Attention, AttentionBlock
 
 
 class Method(ABC):
-    """A way to say how much each source position gives to each decoder step."""
+    """A method that computes how much each source position gives to each decoder step."""
 
     name: ClassVar[str]
     layerwise: ClassVar[bool]
@@ -32,11 +32,11 @@ class Method(ABC):
     """Where it is read unless a layer is asked for: the bottom third of the decoder ('low') or its 'top'."""
     needs_gradients: ClassVar[bool] = False
     signed: ClassVar[bool] = False
-    """Whether values below zero mean something: a source position that speaks against the word."""
+    """Whether values below zero mean something: a source position that makes the word less likely."""
 
     @classmethod
     def summary(cls) -> str:
-        """One line that tells what it is."""
+        """Return one line that describes the method."""
         return inspect.cleandoc(cls.__doc__ or "").splitlines()[0]
 
 
@@ -100,7 +100,11 @@ def register_method(name: str) -> Callable[[AnyMethod], AnyMethod]:
 
 
 def method_class(spec: str) -> type[Method]:
-    """The class of the method a name, with or without options, stands for."""
+    """Return the class of the method of that name, which may carry options.
+
+    >>> method_class("norms").__name__
+    'VectorNorms'
+    """
     name = spec.partition(":")[0]
     if name not in METHODS:
         raise NormalignError(f"no method '{name}'; choose one of {', '.join(sorted(METHODS))}")
@@ -108,7 +112,11 @@ def method_class(spec: str) -> type[Method]:
 
 
 def get_method(spec: str) -> Method:
-    """The method of that name, with the options after its colon; an unknown one is an error that lists the known."""
+    """Return the method of that name, with the options after its colon; an unknown name is an error that lists all.
+
+    >>> get_method("smoothgrad:n=10").n
+    10
+    """
     cls = method_class(spec)
     return cls(**_options(cls, spec.partition(":")[2]))
 

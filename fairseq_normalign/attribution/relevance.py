@@ -30,7 +30,7 @@ RULES = ("epsilon", "alpha-beta")
 
 @dataclass(frozen=True)
 class Relevance:
-    """Where the relevance of the words that N targets have at T decoder steps came to lie."""
+    """The relevance of N targets at T decoder steps, by where it ended."""
 
     source: Tensor
     """[N, T, S]."""
@@ -43,7 +43,7 @@ class Relevance:
 
 
 class _Flow:
-    """The relevance of K starting steps on its way down, and what stays by the way."""
+    """The relevance of K starting steps on its way down, and what stays on the way."""
 
     def __init__(self, rule: Rule, seeds: Tensor) -> None:
         self.rule = rule

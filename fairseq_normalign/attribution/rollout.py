@@ -1,6 +1,6 @@
 """Rollout: how far every input reaches through all layers, contributions multiplied layer by layer.
 
-``rollout`` is the way of ALTI+ (Ferrando et al. 2022): what each position gives to the output of an attention block,
+``rollout`` is the method of ALTI+ (Ferrando et al. 2022): what each position gives to the output of an attention block,
 residual connection and LayerNorm included, as shares that add up to one; the feed-forward mixes no positions and is
 left out. Encoder layers multiply into one matrix. In a decoder layer the attention over the encoder shares out between
 source positions, which go on down through the encoder's matrix, and the residual, which goes on through the decoder's
@@ -116,10 +116,10 @@ class _Rollout(ModelMethod):
 
     @abstractmethod
     def shares(self, block: AttentionBlock) -> Shares:
-        """Of one block."""
+        """Return the shares of one block."""
 
     def reach(self, record: Transformer) -> Reach:
-        """Source and target prefix, after each decoder layer."""
+        """Return the shares of source and target prefix, after each decoder layer."""
         return roll_out(
             [self.shares(layer.attention)[0] for layer in record.encoder],
             [(self.shares(layer.attention)[0], self.shares(layer.cross)) for layer in record.decoder],
@@ -143,7 +143,7 @@ class Rollout(_Rollout):
         self.measure = measure
 
     def shares(self, block: AttentionBlock) -> Shares:
-        """Of one block."""
+        """Return the shares of one block."""
         return distance_shares(block) if self.measure == "distance" else norm_shares(block)
 
 
@@ -152,5 +152,5 @@ class AttentionRollout(_Rollout):
     """Attention weights multiplied through all layers up to the one read, residuals as one half (the baseline)."""
 
     def shares(self, block: AttentionBlock) -> Shares:
-        """Of one block."""
+        """Return the shares of one block."""
         return weight_shares(block)

@@ -9,7 +9,8 @@
   heads        of each head: confidence, relative position, rare words; --gold: AER; --relevance: LRP
 
 --path is a fairseq checkpoint of a Transformer that translates or of a masked language model (roberta, masked_lm), or a
-directory with a BERT or RoBERTa of the library transformers. The text streams: memory does not grow with it.
+folder of the library transformers: a model that translates, BERT or RoBERTa. The text streams: memory does not grow
+with it.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ from .model_arguments import (
     prepare_torch,
     text_options,
 )
+from .option_names import GOLD_OPTIONS
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -127,13 +129,18 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _observer(args: argparse.Namespace) -> Observer:
-    from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
-    from ..hosts.transformers.transformers_lm import BertObserver, is_bert
+    from ..hosts import host_of
 
     options = model_options(args, args.path)
-    if is_bert(args.path):
+    if host_of(args.path) == "transformers":
+        from ..hosts.transformers.transformers_lm import BertObserver, is_bert
+
+        if not is_bert(args.path):
+            return _pair_observer(args)
         masked: Any = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
     else:
+        from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
+
         state = masked_state(args.path)
         if state is None:
             return _pair_observer(args)
@@ -281,7 +288,13 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
         from ..alignment.gold import read_gold
 
-        golds = read_gold(args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold)
+        golds = read_gold(
+            args.gold,
+            format=args.gold_format,
+            base=args.gold_base,
+            reverse=args.reverse_gold,
+            options=GOLD_OPTIONS,
+        )
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
         for (method, setting), layers in error_of_heads(
@@ -298,4 +311,4 @@ def _write(args: argparse.Namespace, tables: Sequence[Table], found: Any, parts:
         draw(found).save(args.figure)
     signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
     with open_output(args.output) as handle:
-        handle.write(render_tables(tables, args.style, signature))
+        handle.write(render_tables(tables, args.style, signature, more="more in --style tsv"))

@@ -36,6 +36,7 @@ from .model_arguments import (
     prepare_torch,
     warn_of_unknown_pieces,
 )
+from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -144,7 +145,12 @@ def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
     from ..aligning.bitext import Bitext
 
     golds = read_gold(
-        args.gold, format=args.gold_format, base=args.gold_base, reverse=args.reverse_gold, **_texts(args)
+        args.gold,
+        format=args.gold_format,
+        base=args.gold_base,
+        reverse=args.reverse_gold,
+        options=GOLD_OPTIONS,
+        **_texts(args),
     )
     bitext = Bitext(args.source, args.target)
     bitext.count()
@@ -155,7 +161,7 @@ def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
 
 
 def _links(args: argparse.Namespace, file: str, sentences: int) -> Sequence[Sequence[Link]]:
-    links = read_links(file, **_texts(args))
+    links = read_links(file, options=CONVERT_OPTIONS, **_texts(args))
     if len(links) < sentences or (args.limit is None and len(links) != sentences):
         raise NormalignError(f"{file}: {len(links)} sentences, the gold has {sentences}")
     return links[:sentences]

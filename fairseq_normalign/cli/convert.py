@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
             format=args.format,
             base=args.from_base,
             reverse=args.reverse_input,
-            options=OptionNames("--from", "--from-base", "--[no-]reverse-input"),
+            options=OptionNames("--from", "--from-base", "--[no-]reverse-input", "--allow-missing"),
             nth=args.nth,
             allow_missing=args.allow_missing,
         ) as file,
@@ -74,7 +74,9 @@ def run(args: argparse.Namespace) -> None:
         if args.to == "jsonl":
             _write_json(args, file, handle)
             return
-        writer = Writer(handle, args.to, base=args.to_base, first_id=args.first_id, possible=args.possible)
+        writer = Writer(
+            handle, args.to, base=args.to_base, first_id=args.first_id, possible=args.possible, option="--possible"
+        )
         for (block,) in in_step([file], Lengths(args.source, args.target), ids_in_order=args.in_order):
             turned = block.reversed() if args.reverse_output else block
             for links in turned.sentences():

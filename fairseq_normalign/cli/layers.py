@@ -84,7 +84,8 @@ def _by_layer(args: argparse.Namespace, style: str) -> str:
     bitext = Bitext(args.source, args.target)
     bitext.count()
     methods = method_list(args.methods or "norms,weights", layerwise=True)
-    return render_layers(judge_by_text(bitext_aligner(args), bitext.first(args.sample), methods=methods), style)
+    verdict = judge_by_text(bitext_aligner(args), bitext.first(args.sample), methods=methods)
+    return render_layers(verdict, style, option="--")
 
 
 def _by_reading(args: argparse.Namespace, style: str) -> str:

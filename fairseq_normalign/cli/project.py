@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..alignment.formats import FORMATS, AlignmentFile, OptionNames, open_alignment
+from ..alignment.formats import FORMATS, AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
 from ..errors import NormalignError
 from ..files import open_output, read_lines, words_of
@@ -31,6 +31,7 @@ from ..projection.markup import parse_markup, strip_markup
 from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of, two_sides
 from ..projection.spans import GAPS
 from ..text.words import WORD_KINDS, word_finder
+from .option_names import reading_options
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
@@ -203,7 +204,7 @@ def _links(args: argparse.Namespace, path: str) -> contextlib.AbstractContextMan
         format=args.links_format,
         base=args.links_base,
         reverse=args.reverse_links,
-        options=OptionNames("--links-format", "--links-base", "--[no-]reverse-links"),
+        options=reading_options("links", no_reverse=True),
     )
 
 

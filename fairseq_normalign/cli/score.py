@@ -18,13 +18,14 @@ from collections.abc import Iterator
 import numpy as np
 
 from ..alignment.evaluate import SentenceSink, Totals, evaluate
-from ..alignment.formats import FORMATS, AlignmentFile, Lengths, OptionNames, open_alignment
+from ..alignment.formats import FORMATS, AlignmentFile, Lengths, open_alignment
 from ..alignment.score import COUNTS, METRICS, metrics_of, score_of
 from ..alignment.significance import bootstrap, compare_to_first, intervals
 from ..errors import NormalignError, note, one_line
 from ..files import open_output
 from ..report.score_tables import STYLES, Result, render
 from ..version import __version__
+from .option_names import reading_options
 
 EPILOG = """\
 formats: pharaoh (i-j), talp (i-j sure, ipj possible), naacl (id i j [S|P] [confidence], counted from 1, 0 is NULL and
@@ -116,7 +117,7 @@ def _open(args: argparse.Namespace, path: str, side: str) -> contextlib.Abstract
         format=getattr(args, f"{side}_format"),
         base=getattr(args, f"{side}_base"),
         reverse=getattr(args, f"reverse_{side}"),
-        options=OptionNames(f"--{side}-format", f"--{side}-base", f"--[no-]reverse-{side}"),
+        options=reading_options(side, allow_missing=True, no_reverse=True),
         nth=args.nth,
         allow_missing=args.allow_missing,
     )

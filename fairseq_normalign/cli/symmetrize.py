@@ -11,10 +11,11 @@ import argparse
 import contextlib
 
 from ..alignment.evaluate import check_agreement
-from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
+from ..alignment.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
 from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError, note
 from ..files import open_output
+from .option_names import reading_options
 
 EPILOG = """\
 Without --[no-]reverse-second the second file is taken as source-target too, unless --source and --target show that it
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> None:
                     format=getattr(args, f"{side}_format"),
                     base=getattr(args, f"{side}_base"),
                     reverse=getattr(args, f"reverse_{side}"),
-                    options=OptionNames(f"--{side}-format", f"--{side}-base", f"--[no-]reverse-{side}"),
+                    options=reading_options(side, no_reverse=True),
                 )
             )
             for side in ("first", "second")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..alignment.formats import FORMATS
-from ..alignment.gold import GOLD_OPTIONS, Gold, golds_of, read_marked
+from ..alignment.gold import Gold, golds_of, read_marked
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError
@@ -20,6 +20,7 @@ from ..files import read_parallel
 from ..report import sources
 from ..text.subwords import TOKENIZERS
 from .model_arguments import add_task_arguments, load_user_dirs, task_options
+from .option_names import GOLD_OPTIONS, LINK_OPTIONS
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,7 +152,7 @@ def with_other_links(args: argparse.Namespace, pairs: Iterable[ReadPair]) -> Ite
     links = {
         name: read_marked(
             path,
-            options=sources.LINK_OPTIONS,
+            options=LINK_OPTIONS,
             format=args.links_format,
             base=args.links_base,
             reverse=args.reverse_links,

@@ -12,8 +12,10 @@ from .text_tables import columns, tsv
 STYLES = ("table", "tsv", "json")
 
 
-def render_tables(tables: Sequence[Table], style: str = "table", signature: str = "") -> str:
-    """Tables in one of :data:`STYLES`; to be read, they come without their long details."""
+def render_tables(
+    tables: Sequence[Table], style: str = "table", signature: str = "", *, more: str = "more as tsv"
+) -> str:
+    """Return the tables in one of :data:`STYLES`; a "table" leaves out long details and says so with ``more``."""
     if style == "json":
         found = [
             {"name": t.name, "columns": t.columns, "rows": [[_plain(c) for c in r] for r in t.rows]} for t in tables
@@ -28,7 +30,7 @@ def render_tables(tables: Sequence[Table], style: str = "table", signature: str 
         for table in shown
     ]
     if len(shown) < len(tables):
-        parts.append("more in --style tsv: " + "; ".join(table.name for table in tables if table.detail) + "\n")
+        parts.append(f"{more}: " + "; ".join(table.name for table in tables if table.detail) + "\n")
     return "\n".join([*parts, f"signature: {signature}\n"])
 
 

@@ -123,7 +123,7 @@ def draw_mixing(found: Mixing) -> Picture:
 
 
 def draw_singular(layers: Sequence[np.ndarray]) -> Picture:
-    """Figure 9: the singular values of f, a curve a head, a panel a layer."""
+    """Figure 9: the singular values of f, one curve per head, one panel per layer."""
     across = min(4, len(layers))
     picture = Picture(-(-len(layers) // across), across, width=3, height=2.5)
     for number, (panel, heads) in enumerate(zip(picture.panels, layers, strict=False)):
@@ -159,7 +159,7 @@ def heat(
     largest: float | None = None,
     marks: Sequence[Sequence[str]] = (),
 ) -> None:
-    """One cell a head: layers up, heads across; layers may differ in how many they have."""
+    """Draw one cell per head: layers upward, heads across; layers may have different numbers of heads."""
     panel = picture.panels[place]
     table = np.full((len(layers), max((len(layer) for layer in layers), default=0)), np.nan)
     for number, layer in enumerate(layers):
@@ -187,5 +187,5 @@ def _by_layer(panel: Any, layers: np.ndarray, title: str) -> None:
 
 
 def _text(name: str) -> str:
-    """A dollar sign is a dollar sign, not mathematics."""
+    """Return the text with dollar signs escaped: matplotlib reads them as mathematics."""
     return name.replace("$", r"\$")

@@ -24,7 +24,7 @@ DIRECTIONS = {
 
 
 def render_comparison(found: Comparison, style: str = "table", digits: int = 1) -> str:
-    """Everything that was measured, in one of :data:`STYLES`."""
+    """Return everything that was measured, in one of :data:`STYLES`."""
     if style == "json":
         return json_text(asdict(found), indent=2) + "\n"
     if style == "tsv":
@@ -88,7 +88,7 @@ def _system_row(system: System, digits: int) -> list[str]:
 
 
 def _place(system: System) -> str:
-    """Where it is read, counted from 1; the seeds may differ."""
+    """Return the layer and head it is read at, counted from 1; the seeds may differ."""
     if not system.layers or system.direction == "both":
         return ""
     heads = system.heads or [None] * len(system.layers)
@@ -105,7 +105,7 @@ def _head_rows(found: Comparison) -> list[list[str]]:
 
 
 def _long_rows(found: Comparison) -> list[list[str]]:
-    """One measured thing a line, in percent, everything that the other forms show."""
+    """Return one row per error rate, in percent: everything that the other styles show."""
     head = ["kind", "name", "direction", "method", "setting", "layer", "head", "aer", "low", "high", "spread"]
     rows = [[*head, "precision", "recall", "links", "mean_norm", "pairs_per_second"]]
     for row in found.layers:
@@ -138,7 +138,7 @@ def _numbers(figure: ErrorRate) -> list[str]:
 
 
 def draw_layers(rows: Sequence[LayerRow], path: str | Path, title: str = "") -> None:
-    """The AER of every layer as a heatmap, in the format that the ending of ``path`` names."""
+    """Draw the AER of each layer as a heatmap; the ending of ``path`` is the format."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure as Picture

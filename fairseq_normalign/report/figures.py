@@ -30,7 +30,7 @@ _MOST_DOTS = 200_000_000
 
 
 Labels = tuple[list[str], list[str]]
-"""Of the source words and of the target words."""
+"""Rotation of the source words and of the target words."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,12 @@ def save_figure(
 ) -> str:
     """Draw pairs, one figure each, its choices side by side; ``path`` ends in .png, .svg or .pdf.
 
-    A PDF has one page a pair; PNG and SVG hold one pair only. Returns the letters that no installed font has.
+    A PDF has one page per pair; PNG and SVG hold one pair only. Returns the letters that no installed font has.
     """
     style = style or Style()
     format = figure_format(path)
     if len(pairs) > 1 and format != "pdf":
-        raise NormalignError(f"{path}: only a PDF holds several sentences; write one {format} file a sentence")
+        raise NormalignError(f"{path}: only a PDF holds several sentences; write one {format} file per sentence")
     check_writable(path)
     missing = ""
     with open_binary_output(path) as out, warnings.catch_warnings():
@@ -130,7 +130,7 @@ def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Where the panels of a figure stand; inches."""
+    """Positions of the panels of a figure, in inches."""
 
     columns: int
     grid: tuple[float, float]
@@ -144,7 +144,7 @@ class _Layout:
 
     @classmethod
     def of(cls, labels: Labels, titles: Sequence[str], handles: int, most_columns: int, fonts: list[str]) -> _Layout:
-        """As large as the labels, the cells and the titles need."""
+        """Return the layout with room for the labels, the cells and the titles."""
         grid = max(1, len(labels[0])) * _CELL, max(1, len(labels[1])) * _CELL
         columns = min(most_columns, len(titles), max(1, int(_WIDEST / (grid[0] + 1.5))))
         rows = -(-len(titles) // columns)
@@ -280,13 +280,13 @@ def _colours() -> Any:
 
 
 def _label(word: str) -> str:
-    """The word as drawn; cut when it would push the grid away."""
+    """Return the word as drawn, cut when it is too long for the grid."""
     cut = word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
     return _plain(drawn_text(cut))
 
 
 def _plain(text: str) -> str:
-    """A dollar sign is a dollar sign, not mathematics."""
+    """Return the text with dollar signs escaped: matplotlib reads them as mathematics."""
     return text.replace("$", r"\$")
 
 

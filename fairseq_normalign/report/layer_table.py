@@ -1,4 +1,4 @@
-"""The criteria of every layer as text, and the choice they led to in words."""
+"""The criteria of each layer as text, and the choice they led to in words."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STYLES = ("table", "tsv", "json")
 CRITERIA = ("lexicon", "supported", "agreement", "mean", "peak", "coverage")
 
 
-def render_layers(verdict: Verdict, style: str = "table") -> str:
-    """Every criterion of every candidate, and what decided."""
+def render_layers(verdict: Verdict, style: str = "table", *, option: str = "") -> str:
+    """Return each criterion of each candidate, and the choice; ``option`` is how the names of options begin."""
     if style == "json":
         return json.dumps(_plain(verdict), indent=2) + "\n"
     parts = [
@@ -30,7 +30,7 @@ def render_layers(verdict: Verdict, style: str = "table") -> str:
             text.append(tsv([["direction", *rows[0]], *([direction, *row] for row in rows[1:])][1 if text else 0 :]))
             continue
         head = f"{direction}\n" if verdict.reverse_choice is not None else ""
-        text.append(f"{head}{columns(rows, left=3)}\n{sentence_of(choice, criteria)}\n")
+        text.append(f"{head}{columns(rows, left=3)}\n{sentence_of(choice, criteria, option)}\n")
     return ("\n" if style == "table" else "").join(text)
 
 

@@ -29,7 +29,7 @@ _COUNTED = [COUNTS.index(name) for name in ("links", "sure_hits", "possible_hits
 
 @dataclass(frozen=True)
 class PageSummary:
-    """What was written."""
+    """The size of a page that was written."""
 
     sentences: int
     bytes: int
@@ -65,7 +65,7 @@ def write_page(
 
 
 def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
-    """Write the numbers of every pair; return what the page has to know of them all."""
+    """Write the numbers of each pair; return the data that all pairs share."""
     shapes: dict[str, ReadingShape] = {}
     sentences: list[dict[str, Any]] = []
     counts: list[np.ndarray] = []
@@ -113,9 +113,9 @@ def _keep_words(pair: ReadPair, reading: MethodReading, levels: np.ndarray, soft
         keep_argmax(levels, soft, words[0], words[1], "")
         return
     spans = pair.target.by_word.spans, pair.source.by_word.spans
-    for _ in range(_ROUNDS):  # each step serves two settings: what is mended for one can disturb the other
-        mended = [keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]
-        if not any(mended):
+    for _ in range(_ROUNDS):  # each step serves two settings: what is corrected for one can change the other
+        corrected = [keep_argmax(levels, soft, *spans, setting) for setting in SETTINGS]
+        if not any(corrected):
             return
 
 
@@ -141,7 +141,7 @@ def _side(side: Sentence) -> dict[str, Any]:
 
 
 def _owners(words: Segmentation, length: int) -> list[int]:
-    """Which word every piece belongs to; -1: none."""
+    """Return the word that each piece belongs to, -1 for none."""
     owners = [-1] * length
     for word, (start, stop) in enumerate(words.spans):
         owners[start:stop] = [word] * (stop - start)
@@ -149,7 +149,7 @@ def _owners(words: Segmentation, length: int) -> list[int]:
 
 
 def _inert(data: Any) -> str:
-    """JSON that cannot end the element it stands in: text from a corpus is data, never markup."""
+    """Return JSON that cannot end the HTML element around it: text from a corpus is data, never markup."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
@@ -184,4 +184,4 @@ def _filled(text: str, fill: Mapping[str, str]) -> str:
 
 def asset(name: str) -> str:
     """The text of a file that comes with the package."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Soft alignments packed small for the page: 12 bits a value, deflated, in letters."""
+"""Soft alignments packed small for the page: 12 bits per value, deflated, as base64."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def _most(soft: np.ndarray) -> int:
 def keep_argmax(
     levels: np.ndarray, soft: np.ndarray, target: Sequence[Span], source: Sequence[Span], setting: str
 ) -> bool:
-    """Mend ``levels`` in place where rounding made another source word the largest of its target word.
+    """Correct ``levels`` in place where rounding made another source word the largest of its target word.
 
     ``levels`` and ``soft`` are [..., T, S] (``setting`` '': rows are target pieces) or [..., T + 1, S] decoder steps.
     So the page's links are exactly those of the numbers before rounding; a value moves by a few 1/4095 of the largest.
-    Returns whether anything had to be mended.
+    Returns whether anything had to be corrected.
     """
     if not target or not source:
         return False
@@ -60,7 +60,7 @@ def keep_argmax(
 
 
 def _raise_winner(rows: np.ndarray, target: Span, source: Span, most: int) -> None:
-    """One step in favour of the winner: up where there is room, else its rivals down. ``rows`` is a view [T, S]."""
+    """Raise the winner by one step where there is room, else lower its rivals. ``rows`` is a view [T, S]."""
     cells = rows[slice(*target), slice(*source)]
     if (cells < most).any():
         spot = np.unravel_index(int(np.argmin(cells)), cells.shape)
@@ -80,6 +80,10 @@ def pack(arrays: Sequence[np.ndarray]) -> str:
 
 
 def unpack(text: str) -> np.ndarray:
-    """What :func:`pack` packed, as one flat array."""
+    """Return what :func:`pack` packed, as one flat array.
+
+    >>> unpack(pack([np.array([[1, 300]])])).tolist()
+    [1, 300]
+    """
     planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.uint8)
     return np.ascontiguousarray(planes.reshape(2, -1).T).view("<u2").ravel().astype(np.int64)

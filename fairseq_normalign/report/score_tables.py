@@ -1,4 +1,4 @@
-"""Scores as text: a table to read, TSV, JSON, rows for LaTeX. Every figure is in percent."""
+"""Scores as text: a table to read, TSV, JSON, rows for LaTeX. All scores are in percent."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": 
 
 @dataclass(frozen=True)
 class Result:
-    """One system: its score, how it was made (``signature``), and what resampling says of it where that was asked."""
+    """One system: its score, how it was made (``signature``), and its intervals and test where they were asked for."""
 
     name: str
     score: Score

@@ -10,15 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from ..alignment.dump import Dump, DumpedPair
-from ..alignment.formats import OptionNames
 from ..alignment.gold import Gold, Marked
 from ..alignment.pieces import Sentence
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading
 from ..errors import NormalignError
 from ..files import display_name, read_lines, read_parallel, words_of
-
-LINK_OPTIONS = OptionNames("--links-format", "--links-base", "--reverse-links")
 
 
 def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -32,7 +29,7 @@ def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
 
 
 def open_dumps(arguments: Sequence[str]) -> dict[str, Dump]:
-    """Dumps by the name of their method, or the name that was given."""
+    """Open dumps; return them by the name of their method, or the name that was given."""
     dumps: dict[str, Dump] = {}
     for given, path in named_paths(arguments):
         dump = Dump(path)
@@ -48,7 +45,7 @@ def open_dumps(arguments: Sequence[str]) -> dict[str, Dump]:
 def pairs_of_dumps(
     dumps: Mapping[str, Dump], *, golds: Sequence[Gold] | None = None, wanted: Collection[int] | None = None
 ) -> Iterator[ReadPair]:
-    """The best hypothesis of every sentence (``wanted``: 0-based ids) with what every dump says of it, by id."""
+    """Give the best hypothesis of each sentence (``wanted``: 0-based ids) with what each dump holds, sorted by id."""
     places = {
         name: {sentence: at for at, (sentence, rank) in enumerate(dump.ids()) if rank == 0}
         for name, dump in dumps.items()
@@ -86,7 +83,7 @@ def pairs_of_files(
     golds: Sequence[Gold] | None = None,
     wanted: Collection[int] | None = None,
 ) -> Iterator[ReadPair]:
-    """Pairs from sentences in words, with the soft alignments of each line by the name of their method."""
+    """Give the pairs of two files of words, with the soft alignments of each line by the name of their method."""
     soft = soft or {}
     count = 0
     for number, (left, right) in enumerate(read_parallel(source, target)):
@@ -117,7 +114,7 @@ def _word_reading(
 
 
 def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]]) -> Iterator[ReadPair]:
-    """The same pairs, with the links of other aligners beside what they have; row N belongs to sentence id N."""
+    """Add the links of other aligners to the pairs, by their name; row N belongs to sentence id N."""
     for pair in pairs:
         readings = dict(pair.readings)
         for name, rows in links.items():
@@ -130,7 +127,7 @@ def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]])
 
 
 def gold_at(golds: Sequence[Gold] | None, number: int, source: Sentence, target: Sentence) -> Gold | None:
-    """The gold of a sentence; an error when there is none for it, or when it links words that are not there."""
+    """Return the gold of a sentence; an error when there is none, or when it links words that are not there."""
     if golds is None:
         return None
     if number >= len(golds):
@@ -157,7 +154,7 @@ def _check_wanted(wanted: Collection[int] | None, known: Collection[int]) -> Non
 
 
 def read_soft(path: str | Path) -> list[np.ndarray]:
-    """Soft alignments between words, a line a sentence, each [layers, target, source].
+    """Read soft alignments between words, one line per sentence, each [layers, target, source].
 
     A line is what ``normalign align --soft`` writes (rows separated by spaces, numbers by commas), or JSON: rows
     ``[[0.9, 0.1], ...]``, or a list of such for several layers.

@@ -31,7 +31,7 @@ class Look:
 def grid(
     pair: ReadPair, choice: Reading, look: Look, *, threshold: float | None = None, level: str = "word"
 ) -> Iterator[str]:
-    """The lines of the grid: target words downward, source words across, two letters a cell (mark, shade)."""
+    """The lines of the grid: target words downward, source words across, two letters per cell (mark, shade)."""
     source, target = ([*map(one_line, side.at(level).words)] for side in (pair.source, pair.target))
     soft = soft_of(pair, choice, level)
     links = set(links_of(pair, choice, threshold=threshold, level=level))

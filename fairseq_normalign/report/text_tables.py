@@ -10,7 +10,7 @@ _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": 
 
 
 def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
-    """Aligned columns, the first ``left`` of them to the left and the rest to the right."""
+    """Return aligned columns, the first ``left`` of them flush left and the others flush right."""
     rows = [[one_line(cell) for cell in row] for row in rows]
     widths = [max((len(row[place]) for row in rows if place < len(row)), default=0) for place in range(_width(rows))]
     lines = [
@@ -24,12 +24,12 @@ def columns(rows: Sequence[Sequence[str]], left: int = 1) -> str:
 
 
 def tsv(rows: Sequence[Sequence[str]]) -> str:
-    """One line a row, cells separated by tabs."""
+    """Return one line per row, cells separated by tabs."""
     return "".join("\t".join(map(one_line, row)) + "\n" for row in rows)
 
 
 def latex(rows: Sequence[Sequence[str]]) -> str:
-    """Rows of a tabular, the first one as its head."""
+    """Return the rows of a LaTeX tabular, the first one as its head."""
     lines = [" & ".join(one_line(cell).translate(_LATEX) for cell in row) + r" \\" for row in rows]
     return "".join(f"{line}\n" for line in [*lines[:1], r"\hline", *lines[1:]])
 

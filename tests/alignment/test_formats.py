@@ -91,7 +91,7 @@ def test_naacl_in_the_wild(tmp_path):
 
 
 def test_naacl_counted_from_zero_is_asked_for(tmp_path):
-    with pytest.raises(NormalignError, match=r"gold:1: a link 0 0.*--gold-base 0 or 1"):
+    with pytest.raises(NormalignError, match=r"gold:1: a link 0 0.*base=0 or base=1"):
         gold_of("1 0 0 S\n", tmp_path)
     assert gold_of("1 0 0 S\n", tmp_path, base=0)[0].sure == {(0, 0)}
 
@@ -147,7 +147,7 @@ def test_log_takes_the_best_hypothesis_in_the_order_of_ids(tmp_path):
 def test_log_with_a_missing_sentence(tmp_path):
     path = tmp_path / "log"
     path.write_text("A-2\t0-0\nA-0\t0-0\n", encoding="utf-8")
-    with pytest.raises(NormalignError, match="no alignment number 1 for sentence 1; --allow-missing"):
+    with pytest.raises(NormalignError, match="no alignment number 1 for sentence 1; allow_missing=True"):
         read_links(path)
     assert read_back(path, allow_missing=True) == [[(0, 0, True)], [], [(0, 0, True)]]
 
@@ -177,7 +177,7 @@ def test_base_from_the_indices(tmp_path, text, base):
 def test_base_that_does_not_show_is_asked_for(tmp_path, text):
     path = tmp_path / "links"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(NormalignError, match=r"does it count words from 0 or 1.*say --base 0 or --base 1"):
+    with pytest.raises(NormalignError, match=r"does it count words from 0 or 1.*say base=0 or base=1"):
         read_links(path)
     assert read_links(path, base=1)[0] in ([(0, 0)], [(0, 0), (1, 1)], [(1, 2)])
 
@@ -206,9 +206,7 @@ def test_lengths_settle_base_and_direction(tmp_path, links, base, reverse):
 
 
 def test_writer_asks_what_to_do_with_possible_links():
-    with pytest.raises(
-        NormalignError, match=r"sentence 1: link 0-1 is only possible.*--possible keep or --possible drop"
-    ):
+    with pytest.raises(NormalignError, match=r"sentence 1: link 0-1 is only possible.*possible=keep or possible=drop"):
         written("pharaoh", [[(0, 1, False)]])
     assert written("pharaoh", [[(0, 1, False), (2, 2, True)]], possible="keep") == "0-1 2-2\n"
     assert written("fairseq", [[(0, 1, False), (2, 2, True)]], possible="drop") == "A-0\t2-2\n"

@@ -88,4 +88,4 @@ def test_every_style_shows_every_layer():
         text = render_layers(verdict, style)
         assert text.count(METHOD) >= 12
         assert "reverse" in text
-    assert "--layer 1 --setting awi" in render_layers(verdict)
+    assert "--layer 1 --setting awi" in render_layers(verdict, option="--")

@@ -182,7 +182,7 @@ def _dictionary(content: bytes, folder: Path) -> None:
 
 
 def _literal(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.hosts.fairseq.checkpoints import literal
+    from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
 
     value = literal(content.decode("utf-8", errors="replace"))
     if value == value:  # not NaN

@@ -2,12 +2,14 @@
 
 from .blocks import Block, Lengths
 from .json_lines import AlignedPair, JsonLines, from_json, to_json
-from .open import FORMATS, AlignmentFile, OptionNames, open_alignment
+from .open import FORMATS, AlignmentFile, open_alignment
+from .option_names import PYTHON_OPTIONS, OptionNames
 from .together import in_step
 from .writing import WRITERS, Writer, pharaoh
 
 __all__ = [
     "FORMATS",
+    "PYTHON_OPTIONS",
     "WRITERS",
     "AlignedPair",
     "AlignmentFile",

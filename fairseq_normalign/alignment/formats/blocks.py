@@ -34,7 +34,7 @@ class Block:
         return len(self.sentence)
 
     def line_of(self, link: int) -> int:
-        """The line of the file that holds a link of the block."""
+        """Return the number of the line that holds a link of the block."""
         if self.lines is None:
             return self.first_line + int(self.sentence[link])
         return int(self.lines[link if self.line_per_link else self.sentence[link]])
@@ -57,19 +57,19 @@ class Block:
         return Block(self.count * times, np.tile(self.sentence, times) + offsets, source, target, sure)
 
     def reversed(self) -> Block:
-        """The same links with source and target exchanged."""
+        """Return the links with source and target exchanged."""
         return replace(self, source=self.target, target=self.source)
 
     def shifted(self, by: int) -> Block:
-        """The same links with ``by`` added to every position."""
+        """Return the links with ``by`` added to each position."""
         return replace(self, source=self.source + by, target=self.target + by) if by else self
 
     def padded(self, count: int) -> Block:
-        """The same with sentences without links behind, ``count`` in all."""
+        """Return the block followed by sentences without links, ``count`` sentences in all."""
         return replace(self, count=max(count, self.count))
 
     def sentences(self) -> Iterator[list[tuple[int, int, bool]]]:
-        """For every sentence its distinct (source, target, sure), sorted; what is sure and possible is sure."""
+        """Give the distinct links (source, target, sure) of each sentence, sorted; sure wins over possible."""
         borders = np.searchsorted(self.sentence, np.arange(self.count + 1))
         triples = list(zip(self.source.tolist(), self.target.tolist(), self.sure.tolist(), strict=True))
         for start, stop in itertools.pairwise(borders.tolist()):
@@ -80,7 +80,11 @@ class Block:
 
 
 def empty_block(count: int) -> Block:
-    """``count`` sentences without links."""
+    """Return ``count`` sentences without links.
+
+    >>> list(empty_block(2).sentences())
+    [[], []]
+    """
     nothing = np.zeros(0, dtype=np.int64)
     return Block(count, nothing, nothing, nothing, np.zeros(0, dtype=bool))
 
@@ -100,7 +104,7 @@ class Lengths:
         return bool(self._lines)
 
     def take(self, count: int) -> dict[str, np.ndarray]:
-        """The lengths of the next ``count`` sentences by side, fewer at the end."""
+        """Return the lengths of the next ``count`` sentences by side, fewer at the end."""
         return {side: np.asarray(self._take(side, count), dtype=np.int64) for side in self._lines}
 
     def _take(self, side: str, count: int) -> list[int]:
@@ -109,13 +113,13 @@ class Lengths:
         return lengths
 
     def totals(self) -> dict[str, int]:
-        """How many lines each file has, by its name; all are read to their ends."""
+        """Return how many lines each file has, by its name; reads them to their ends."""
         for side, lines in self._lines.items():
             self.taken[side] += sum(1 for _ in lines)
         return {display_name(self.paths[side] or ""): taken for side, taken in self.taken.items()}
 
     def count(self) -> int | None:
-        """How many sentences there are, from a pass over one of the files; None when there is none to count."""
+        """Return the number of sentences, from a pass over one of the files; None when no file can be counted."""
         for path in self.paths.values():
             if path is not None and str(path) != "-":
                 return sum(1 for _ in read_lines(path))

@@ -1,6 +1,6 @@
 """Files whose sentences carry ids: NAACL (``0001 1 1 S``) and RWTH (``SENT: 1`` then ``S 1 1``).
 
-Such a file may name its sentences in any order and leave some out, so it is gathered whole.
+Such a file may list its sentences in any order and leave some out, so it is read whole.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from ...errors import NormalignError
 from ...files import decode_line, words_of
 from .blocks import Block, empty_block
 from .link_lines import ByteLines
+from .option_names import with_value
 
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -51,7 +52,7 @@ class IdSentences:
         """Find positions for the ids among ``count`` sentences (``counted`` says where that number comes from).
 
         Ids 1..count are line numbers, ids 0..count-1 positions; when there are exactly ``count`` ids, whatever they
-        are, they stand in their order. ``may_end_early``: the last sentences may have no links.
+        are, they are taken in their order. ``may_end_early``: the last sentences may have no links.
         """
         low, high = (int(self.ids[0]), int(self.ids[-1])) if len(self.ids) else (1, count or 1)
         first = 0 if low == 0 else 1
@@ -66,11 +67,11 @@ class IdSentences:
         else:
             raise NormalignError(
                 f"{self.name}: {len(self.ids)} sentences with ids {low} to {high}, but {counted} has {count}; "
-                "which are meant? Give --source or --target files of the same sentences"
+                "which are meant? Give the source or the target text of the same sentences"
             )
 
     def take(self, count: int) -> Block:
-        """The next sentences with indices as they stand in the file; fewer than ``count`` at the end."""
+        """Return the next sentences with the indices of the file; fewer than ``count`` at the end."""
         count = min(count, self.count - self._taken)
         start, stop = np.searchsorted(self._position, [self._taken, self._taken + count])
         part = slice(start, stop)
@@ -87,19 +88,19 @@ class IdSentences:
         return block if len(block) else empty_block(count)
 
     def rest(self) -> int:
-        """How many sentences are left; they are passed over."""
+        """Return how many sentences are left, and skip them."""
         left, self._taken = self.count - self._taken, self.count
         return left
 
 
 def check_density(name: str, sentences: int, highest: int) -> None:
-    """Refuse ids that would make nearly all sentences empty ones: a slip in one id must not fill a disk."""
+    """Refuse ids that would make nearly all sentences empty: one wrong id must not fill a disk."""
     if highest > 1000 + 100 * sentences:
         raise NormalignError(f"{name}: {sentences} sentences, but ids up to {highest}; are they line numbers?")
 
 
 def gather_naacl(lines: ByteLines, *, base: int | None, base_option: str) -> IdSentences:
-    """Read ``id source target [S|P] [confidence]``, one link a line; no mark means sure.
+    """Read ``id source target [S|P] [confidence]``, one link per line; no mark means sure.
 
     Indices count from 1 and 0 is NULL, a link to no word, which is left out; with ``base`` 0 a 0 is the first word.
     """
@@ -118,8 +119,9 @@ def gather_naacl(lines: ByteLines, *, base: int | None, base_option: str) -> IdS
         if base != 0 and not (row[2] and row[3]):
             nulls += 1
             if base is None and row[2] == row[3] == 0:
+                asked = " or ".join(with_value(base_option, value) for value in (0, 1))
                 raise NormalignError.at(
-                    lines.name, number, f"a link 0 0: does the file count words from 0? Say {base_option} 0 or 1"
+                    lines.name, number, f"a link 0 0: does the file count words from 0? Say {asked}"
                 )
             continue
         rows.append(row)

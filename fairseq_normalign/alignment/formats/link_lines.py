@@ -32,13 +32,13 @@ class ByteLines:
             self._ahead[0] = first[0][len(_MARK) :]
 
     def peek(self, count: int) -> list[bytes]:
-        """Up to ``count`` lines that :meth:`take` will return next."""
+        """Return up to ``count`` lines, which :meth:`take` will return next."""
         if len(self._ahead) < count:
             self._ahead.extend(itertools.islice(self._handle, count - len(self._ahead)))
         return self._ahead[:count]
 
     def take(self, count: int) -> list[bytes]:
-        """The next lines, fewer than ``count`` at the end."""
+        """Return the next lines, fewer than ``count`` at the end."""
         lines, self._ahead = self._ahead[:count], self._ahead[count:]
         if len(lines) < count:
             lines.extend(itertools.islice(self._handle, count - len(lines)))
@@ -46,14 +46,14 @@ class ByteLines:
         return lines
 
     def rest(self) -> int:
-        """How many lines are left; they are read and gone."""
+        """Return how many lines are left, and skip them."""
         count = 0
         while lines := self.take(1 << 16):
             count += len(lines)
         return count
 
     def count_ahead(self) -> int:
-        """How many lines are left; they can still be taken."""
+        """Return how many lines are left; they can still be taken."""
         if self._handle.seekable():
             here = self._handle.tell()
             count = len(self._ahead) + sum(1 for _ in self._handle)
@@ -73,7 +73,7 @@ class LinkLines:
         self._line_numbers = line_numbers
 
     def take(self, count: int) -> Block:
-        """The next sentences with indices as they stand in the file; fewer than ``count`` at the end."""
+        """Return the next sentences with the indices of the file; fewer than ``count`` at the end."""
         first = self._lines.taken
         lines = self._lines.take(count)
         block = parse_plainly(lines) or self._parse_carefully(lines, first)
@@ -86,11 +86,11 @@ class LinkLines:
         return block
 
     def rest(self) -> int:
-        """How many sentences are left; they are read and gone."""
+        """Return how many sentences are left, and skip them."""
         return self._lines.rest()
 
     def count_ahead(self) -> int:
-        """How many sentences are left; they can still be taken."""
+        """Return how many sentences are left; they can still be taken."""
         return self._lines.count_ahead()
 
     def _parse_carefully(self, lines: list[bytes], first: int) -> Block:
@@ -118,7 +118,7 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     found = letters[others]
     sizes = np.concatenate((others[:1], others[1:] - others[:-1] - 1))  # of the number that ends before each
     newlines = others[found == _NEWLINE]
-    if not _white_but_one_a_link(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
+    if not _only_links(letters, others, found, int(np.count_nonzero(sizes)) // 2, len(newlines)):
         return None
     if not sizes.all():
         ends_number = sizes > 0
@@ -136,20 +136,18 @@ def parse_plainly(lines: list[bytes]) -> Block | None:
     return Block(len(lines), sentence, numbers[::2], numbers[1::2], sure)
 
 
-def _white_but_one_a_link(
-    letters: np.ndarray, others: np.ndarray, found: np.ndarray, links: int, newlines: int
-) -> bool:
-    """Whether all that is no digit, but for one separator a link, is a space, a tab or a line end."""
+def _only_links(letters: np.ndarray, others: np.ndarray, found: np.ndarray, links: int, newlines: int) -> bool:
+    """Whether there are only digits, one separator per link, spaces, tabs and line ends."""
     white = newlines + np.count_nonzero(found == _SPACE)
     if white != len(found) - links:
         returns = others[found == _RETURN]
         white += np.count_nonzero(found == _TAB) + np.count_nonzero(letters[returns + 1] == _NEWLINE)
-    return white == len(found) - links
+    return bool(white == len(found) - links)
 
 
 def _numbers(letters: np.ndarray, ends: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The numbers of ``sizes`` digits that end before ``ends``."""
-    values = letters[ends - 1].astype(np.int32) - ord("0")
+    """Return the numbers that end before the positions ``ends`` and have ``sizes`` digits."""
+    values: np.ndarray = letters[ends - 1].astype(np.int32) - ord("0")
     longest = int(sizes.max(initial=1))
     if longest > 1:  # most numbers have one digit or two: no need to pick those that have the second
         values += np.where(sizes > 1, letters[ends - 2] - np.uint8(ord("0")), np.uint8(0)) * np.int32(10)

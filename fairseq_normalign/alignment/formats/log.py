@@ -1,4 +1,4 @@
-"""The output of fairseq-generate: ``A-<id>`` lines among others, ids in any order, several a sentence with n-best."""
+"""The output of fairseq-generate: ``A-<id>`` lines among others, ids in any order, several per sentence with n-best."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _READ = 1 << 16
 
 @dataclass
 class _Sentence:
-    """What the log says of one id: its source words, and of every hypothesis its words and its alignment."""
+    """The entries of one id: its source words, and the words and the alignment of each hypothesis."""
 
     source: int | None = None
     targets: list[int] = field(default_factory=list)
@@ -31,7 +31,8 @@ class _Sentence:
 class GenerateLog:
     """The alignments of a log in the order of their ids, the ``nth`` (1: the best) hypothesis of each."""
 
-    def __init__(self, lines: ByteLines, *, nth: int = 1, allow_missing: bool = False) -> None:
+    def __init__(self, lines: ByteLines, *, nth: int = 1, allow_missing: bool = False, hint: str = "") -> None:
+        """``hint`` ends the message about missing sentences."""
         self.name = lines.name
         self.allow_missing = allow_missing
         sentences = _collect(lines)
@@ -44,7 +45,7 @@ class GenerateLog:
         ]
         if self.missing and not allow_missing:
             what = f"no alignment number {nth} for {_listed(self.missing)}"
-            raise NormalignError(f"{self.name}: {what}; --allow-missing takes them as empty")
+            raise NormalignError(f"{self.name}: {what}" + (f"; {hint}" if hint else ""))
         present = [sentences.get(number, _Sentence()) for number in range(self._last + 1)]
         chosen = [item.alignments[nth - 1] if len(item.alignments) >= nth else (0, b"\n") for item in present]
         text = io.BytesIO(b"".join(line for _, line in chosen))
@@ -54,18 +55,18 @@ class GenerateLog:
         self._taken = 0
 
     def take(self, count: int) -> Block:
-        """The next sentences; fewer than ``count`` at the end."""
+        """Return the next sentences; fewer than ``count`` at the end."""
         block = self._links.take(count)
         self._check_lengths(block)
         self._taken += block.count
         return block
 
     def rest(self) -> int:
-        """How many sentences are left; they are read and gone."""
+        """Return how many sentences are left, and skip them."""
         return self._links.rest()
 
     def count_ahead(self) -> int:
-        """How many sentences are left; they can still be taken."""
+        """Return how many sentences are left; they can still be taken."""
         return self._links.count_ahead()
 
     def _check_lengths(self, block: Block) -> None:
@@ -108,7 +109,7 @@ def _note(sentence: _Sentence, kind: bytes, rest: bytes, name: str, number: int)
 
 
 def _lengths_of(sentence: _Sentence, nth: int) -> tuple[int, int]:
-    """Words of source and hypothesis; where the log does not say, more than any sentence has."""
+    """Return the number of words of source and hypothesis; the largest integer where the log does not say."""
     unknown = np.iinfo(np.int64).max
     target = sentence.targets[nth - 1] if len(sentence.targets) >= nth else unknown
     return (unknown if sentence.source is None else sentence.source), target

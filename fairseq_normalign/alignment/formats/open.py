@@ -1,11 +1,10 @@
-"""Opening alignment files: which format, counted from 0 or 1, source or target first. Evidence decides, or the user."""
+"""Opening alignment files: which format, counted from 0 or 1, source or target first. Found in the file, or given."""
 
 from __future__ import annotations
 
 import contextlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,15 +16,16 @@ from .ids import IdSentences, gather_naacl, gather_rwth
 from .json_lines import JsonLines
 from .link_lines import ByteLines, LinkLines
 from .log import GenerateLog
+from .option_names import PYTHON_OPTIONS, OptionNames, with_value
 
 FORMATS = ("pharaoh", "talp", "naacl", "rwth", "fairseq", "jsonl")
 
 ENOUGH_SENTENCES = 10
-"""So many sentences with links and no index 0 among them, but 1 in half of them or more, make a file 1-based: counted
-from 0, each would have had to leave both its first words unaligned."""
+"""With at least this many sentences with links, no index 0, and an index 1 in at least half of them, a file counts
+from 1: otherwise each of them would leave both its first words unaligned."""
 
 LONGEST_SENTENCE = 1_000_000
-"""Links of so many words in a block still fit 64 bits together."""
+"""Numbers made of the links of a block still fit 64 bits."""
 
 _PEEKED = 1000
 _SIGNS = (
@@ -35,15 +35,6 @@ _SIGNS = (
     ("naacl", re.compile(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SP]\b|[ \t][0-9.]|$)")),
     ("links", re.compile(rb"[0-9]+[-p][0-9]+([ \t]|$)")),
 )
-
-
-@dataclass(frozen=True)
-class OptionNames:
-    """What the command's options are called, for messages that ask for them."""
-
-    format: str = "--format"
-    base: str = "--base"
-    reverse: str = "--reverse"
 
 
 class AlignmentFile:
@@ -75,7 +66,7 @@ class AlignmentFile:
         self.taken = 0
 
     def take(self, count: int, lengths: dict[str, np.ndarray] | None = None) -> Block:
-        """The next sentences, fewer than ``count`` at the end; ``lengths`` are those of at least as many."""
+        """Return the next sentences, fewer than ``count`` at the end; ``lengths`` are those of at least as many."""
         block = self.sentences.take(count)
         known = {side: values[: block.count] for side, values in (lengths or {}).items()}
         if len(block):
@@ -88,13 +79,13 @@ class AlignmentFile:
         return block
 
     def rest(self) -> int:
-        """How many sentences were left; they are passed over."""
+        """Return how many sentences are left, and skip them."""
         left = self.sentences.rest()
         self.taken += left
         return left
 
     def total(self) -> int:
-        """How many sentences the file has; it is read to its end."""
+        """Return how many sentences the file has; reads it to its end."""
         self.rest()
         return self.taken
 
@@ -108,14 +99,14 @@ class AlignmentFile:
     def _settle(self, block: Block, lengths: dict[str, np.ndarray]) -> None:
         lowest = int(min(block.source.min(), block.target.min()))
         bases = [self.base] if self.base is not None else ([0] if lowest == 0 else [0, 1])
-        turns = [self.reverse] if self.reverse is not None else ([False, True] if len(lengths) == 2 else [False])
-        for turned in turns:
-            fitting = [base for base in bases if not _outside(_turned(block, turned), base, lengths).any()]
+        orders = [self.reverse] if self.reverse is not None else ([False, True] if len(lengths) == 2 else [False])
+        for reverse in orders:
+            fitting = [base for base in bases if not _outside(_ordered(block, reverse), base, lengths).any()]
             if fitting:
-                self.reverse = turned
+                self.reverse = reverse
                 self.base = fitting[0] if len(fitting) == 1 else self._base_by_range(block, lengths)
                 return
-        self.reverse = turns[0]
+        self.reverse = orders[0]
         self.base = bases[-1]  # the base under which fewer links are outside; the caller reports the first that is
 
     def _base_by_range(self, block: Block, lengths: dict[str, np.ndarray]) -> int:
@@ -126,28 +117,29 @@ class AlignmentFile:
         seen = "no index is 0" + (" and none is past the end of a sentence" if lengths else "")
         raise NormalignError(
             f"{self.name}: does it count words from 0 or 1? In {with_links} sentences with links {seen}; "
-            f"say {self.options.base} 0 or {self.options.base} 1"
+            f"say {with_value(self.options.base, 0)} or {with_value(self.options.base, 1)}"
         )
 
     def _normalised(self, block: Block, lengths: dict[str, np.ndarray]) -> Block:
         if not len(block):
             return block
         base = self.base or 0
-        turned = _turned(block, bool(self.reverse))
-        highest = max(int(turned.source.max()), int(turned.target.max()))
+        ordered = _ordered(block, bool(self.reverse))
+        highest = max(int(ordered.source.max()), int(ordered.target.max()))
         if highest >= LONGEST_SENTENCE:
-            link = int(np.argmax(np.maximum(turned.source, turned.target)))
+            link = int(np.argmax(np.maximum(ordered.source, ordered.target)))
             raise NormalignError.at(self.name, block.line_of(link), f"index {highest} is past any sentence")
-        outside = _outside(turned, base, lengths) | (turned.source < base) | (turned.target < base)
+        outside = _outside(ordered, base, lengths) | (ordered.source < base) | (ordered.target < base)
         if outside.any():
             raise self._outside_error(block, int(np.argmax(outside)), lengths)
-        return turned.shifted(-base)
+        return ordered.shifted(-base)
 
     def _outside_error(self, block: Block, link: int, lengths: dict[str, np.ndarray]) -> NormalignError:
         found = f"link {block.source[link]}-{block.target[link]}"
         if min(block.source[link], block.target[link]) < (self.base or 0):
             how = "said to count from 1" if self.base_given else "taken to count from 1 after its first sentences"
-            message = f"{found} has an index 0, but the file is {how}; say {self.options.base} 0 if it counts from 0"
+            zero = with_value(self.options.base, 0)
+            message = f"{found} has an index 0, but the file is {how}; say {zero} if it counts from 0"
         else:
             sentence = block.sentence[link]
             has = " and ".join(f"{values[sentence]} {side} words" for side, values in lengths.items())
@@ -156,12 +148,12 @@ class AlignmentFile:
         return NormalignError.at(self.name, block.line_of(link), message)
 
 
-def _turned(block: Block, reverse: bool) -> Block:
+def _ordered(block: Block, reverse: bool) -> Block:
     return block.reversed() if reverse else block
 
 
 def _outside(block: Block, base: int, lengths: dict[str, np.ndarray]) -> np.ndarray:
-    """``[L]``: whether a link points past the end of its sentence."""
+    """Return [L]: whether each link points past the end of its sentence."""
     outside = np.zeros(len(block), dtype=bool)
     for side, indices in (("source", block.source), ("target", block.target)):
         if side in lengths:
@@ -176,14 +168,15 @@ def open_alignment(
     format: str = "auto",
     base: int | None = None,
     reverse: bool | None = None,
-    options: OptionNames = OptionNames(),
+    options: OptionNames = PYTHON_OPTIONS,
     nth: int = 1,
     allow_missing: bool = False,
 ) -> Iterator[AlignmentFile]:
     """Open an alignment file (``-``: standard input).
 
     ``format`` is one of :data:`FORMATS` or "auto"; ``base`` 0 or 1, ``reverse`` True for a file that has the target
-    first; None for either asks the evidence. ``nth`` and ``allow_missing`` are for fairseq's logs.
+    first; None for either: found from the file and, where known, the texts. ``nth`` and ``allow_missing`` are for
+    fairseq's logs.
     """
     if format not in (*FORMATS, "auto"):
         raise NormalignError(f"unknown alignment format '{format}'; choose one of auto, {', '.join(FORMATS)}")
@@ -200,7 +193,7 @@ def open_alignment(
         elif found == "rwth":
             sentences = gather_rwth(lines)
         elif found == "fairseq":
-            sentences = GenerateLog(lines, nth=nth, allow_missing=allow_missing)
+            sentences = GenerateLog(lines, nth=nth, allow_missing=allow_missing, hint=options.missing_hint)
             base = 0 if base is None else base
         elif found == "jsonl":
             sentences = JsonLines(lines)

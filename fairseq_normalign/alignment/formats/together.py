@@ -18,9 +18,9 @@ BLOCK = 512
 def in_step(
     files: Sequence[AlignmentFile], lengths: Lengths | None = None, *, ids_in_order: bool = False, size: int = BLOCK
 ) -> Iterator[list[Block]]:
-    """Blocks of the same sentences, one a file, to the end; an error when a file has more or fewer sentences.
+    """Give blocks of the same sentences, one per file, to the end; an error when a file has more or fewer sentences.
 
-    ``ids_in_order`` takes the ids of a file as an order alone; else a gap in them is a sentence without links.
+    With ``ids_in_order`` the ids of a file give only the order; otherwise a gap in them is a sentence without links.
     """
     place_together(files, lengths, ids_in_order=ids_in_order)
     while True:
@@ -55,7 +55,8 @@ def _uneven(files: Sequence[AlignmentFile], lengths: Lengths | None) -> Normalig
     other, different = next(((other, total) for other, total in others if total != count), (name, count))
     hint = ""
     if any(isinstance(file.sentences, GenerateLog) and file.total() < max(totals.values()) for file in files):
-        hint = "; fairseq-generate can drop the last sentences, --allow-missing takes them as empty"
+        how = next((file.options.missing_hint for file in files if file.options.missing_hint), "")
+        hint = "; fairseq-generate can drop the last sentences" + (f", {how}" if how else "")
     return NormalignError(f"{name} has {count} sentences, {other} has {different}{hint}")
 
 

@@ -7,6 +7,7 @@ from typing import TextIO
 
 from ...errors import NormalignError
 from ..decide import Link
+from .option_names import with_value
 
 WRITERS = {"pharaoh": 0, "talp": 1, "naacl": 1, "rwth": 1, "fairseq": 0}
 """Formats that can be written, with the base each is usually counted from."""
@@ -15,7 +16,7 @@ _WITH_MARKS = ("talp", "naacl", "rwth")
 
 
 def pharaoh(links: Iterable[Link]) -> str:
-    """The line of a sentence's links (source, target) in Pharaoh format, without a line end.
+    """Return the line of a sentence's links (source, target) in Pharaoh format, without a line end.
 
     >>> pharaoh([(0, 0), (1, 2)])
     '0-0 1-2'
@@ -35,7 +36,7 @@ class Writer:
         base: int | None = None,
         first_id: int | None = None,
         possible: str | None = None,
-        option: str = "--possible",
+        option: str = "possible",
     ) -> None:
         if format not in WRITERS:
             raise NormalignError(f"cannot write the format '{format}'; choose one of {', '.join(WRITERS)}")
@@ -57,9 +58,10 @@ class Writer:
             return True
         if self._possible == "drop":
             return False
+        keep, drop = (with_value(self._option, value) for value in ("keep", "drop"))
         raise NormalignError(
             f"sentence {self._id}: link {source + self._base}-{target + self._base} is only possible, which "
-            f"{self._format} cannot say; choose {self._option} keep or {self._option} drop"
+            f"{self._format} cannot say; choose {keep} or {drop}"
         )
 
     def _pharaoh(self, rows: list[tuple[int, int, bool]]) -> None:
