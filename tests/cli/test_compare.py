@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.decide_links import agreed_links
 from fairseq_normalign.alignment.gold import read_gold, read_links
 from fairseq_normalign.alignment.score import score
-from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
 from fairseq_normalign.cli import main
 
 
@@ -56,7 +56,7 @@ def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gol
         assert run("align", *arguments, "--layer", layer, "--setting", setting, "-o", tmp_path / "links",
                    "--soft", tmp_path / "soft") == 0  # fmt: skip
         softs.append((tmp_path / "soft").read_text().splitlines())
-    links = [symmetrize_soft(agreement(*map(matrix, lines)), "agreed-union") for lines in zip(*softs, strict=True)]
+    links = [agreed_links(*map(matrix, lines), "agreed-union", 0.1)[0] for lines in zip(*softs, strict=True)]
     assert found["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
 
 
