@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import platform
 import sys
@@ -69,6 +70,18 @@ def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Ro
     yield Row("all 6 layers and all heads, norms and weights / plain forward pass", _of(seconds, "heads"))
     yield Row("peak memory, layer 2 / plain forward pass", _of(memory, "low"), "<= 1.2")
     yield Row("peak memory, all layers / plain forward pass", _of(memory, "every"), "<= 1.2")
+
+
+def library(plan: Plan, results: dict[str, Any]) -> Iterator[Row]:
+    """The same for a model of Hugging Face transformers, where the library is installed."""
+    if importlib.util.find_spec("transformers") is None:
+        return
+    seconds = alone("transformers_passes", "seconds", plan.pairs, 30, plan.repetitions)
+    results["transformers"] = {"cpu_seconds": seconds}
+    yield Row("transformers: norms at layer 2 of 6 / plain forward pass with softmax", _of(seconds, "low"), "<= 0.6")
+    yield Row("transformers: all layers and heads, norms and weights / plain forward pass", _of(seconds, "every"))
+    low, asked = seconds["low"], seconds["asked"]
+    yield Row("transformers: norms at layer 2 of 6 / output_attentions=True of all layers", low / asked)
 
 
 def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
@@ -165,7 +178,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         checkpoint = make_checkpoint(folder / "wmt", WMT)
-        steps = (passes(plan, checkpoint, results), formulas(plan, checkpoint, results))
+        steps = (
+            passes(plan, checkpoint, results),
+            library(plan, results),
+            formulas(plan, checkpoint, results),
+        )
         for step in (*steps, generation(plan, checkpoint, results), files(plan, folder, results)):
             for row in step:
                 rows.append(row)
