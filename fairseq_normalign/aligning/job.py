@@ -147,12 +147,8 @@ def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
 def _align(window: Window, *, aligner: BitextAligner, outputs: Outputs, done: Count) -> Part:
     votes = [[_links(line) for line in lines] for lines in window.beside]
     results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, votes=votes, done=done)
-    return Part(outputs.texts(results), skipped_pairs(results), results if outputs.layers else [])
-
-
-def skipped_pairs(results: Sequence[PairAlignment]) -> Counter[str]:
-    """Return how many pairs were left unaligned, by the reason."""
-    return Counter(result.skipped for result in results if result.skipped)
+    skipped = Counter(result.skipped for result in results if result.skipped)
+    return Part(outputs.texts(results), skipped, results if outputs.layers else [])
 
 
 def _links(line: str) -> list[Link]:
