@@ -162,9 +162,9 @@ class _Writer:
         """A placeholder, with a space where it would else touch a word that it did not touch in the source."""
         raw = self._marked.tags[tag].raw
         bare = raw.strip(" ")
-        joins = raw == bare and _joins(bare, self._last_before(_gap(self._line, self._target, place)[0]))
-        if as_in_source and not joins and self._same_offset(tag, place) is not None:
-            self._tag(tag, place, to_left=True)
+        offset = self._same_offset(tag, place) if as_in_source else None
+        if offset is not None and not (raw == bare and _joins(bare, self._last_before(offset))):
+            self._insert(offset, raw)
             return
         tag_at = self._marked.tags[tag].at
         touches_left = tag_at == _gap(self._marked.text, self._source, words_before(self._source, tag_at))[0]

@@ -108,8 +108,11 @@ class _Events(HTMLParser):
         self._lines = [0]
         if "\n" in line:
             self._lines = [0, *itertools.accumulate(len(part) + 1 for part in line.split("\n"))]
-        self.feed(line)
-        self.close()
+        try:
+            self.feed(line)
+            self.close()
+        except AssertionError:  # how html.parser gives up, on "<![-" for example: from there on it is text
+            self._add(_TEXT)
         return self.found
 
     def _add(self, kind: str, name: str = "") -> None:

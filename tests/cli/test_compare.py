@@ -114,13 +114,13 @@ def test_links_of_fewer_sentences_are_refused(tiny_pair, gold, tmp_path, capsys)
 
 
 def test_layers_says_what_it_chose(tiny_pair, capsys):
-    assert run("layers", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
     one = json.loads(capsys.readouterr().out)
     assert len(one["forward"]["layers"]) == 6
     assert one["forward"]["choice"]["criterion"] == "lexicon"
-    assert run("layers", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
     both = capsys.readouterr().out
     assert both.count("chosen: --method") == 2
     assert "supported" in both
-    assert run("layers", *tiny_pair.arguments(), "--sample", 5) == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--sample", 5) == 0
     assert "unsure: only 5 sentence pairs" in capsys.readouterr().out

@@ -202,13 +202,17 @@ def without_unknown_parts(state: Any) -> Any:
     return {**state, "args": argparse.Namespace(**known)}
 
 
-def check_names(arguments: Any) -> None:
-    """Raise a ValueError for a task or architecture of somebody's own code that is not loaded."""
+def check_names(arguments: Any, *, is_task_given: bool = False) -> None:
+    """Raise a ValueError for a task or architecture of somebody's own code that is not loaded.
+
+    ``is_task_given``: another task has been chosen than the one that is saved.
+    """
     from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
     from fairseq.tasks import TASK_REGISTRY
 
     task = getattr(arguments, "task", None)
-    if isinstance(arguments, argparse.Namespace) and task is not None and task not in TASK_REGISTRY:
+    is_saved = isinstance(arguments, argparse.Namespace) and task is not None and not is_task_given
+    if is_saved and task not in TASK_REGISTRY:
         raise ValueError(f"its task '{task}' is not known here; load the user-dir that it belongs to")
     names = [getattr(arguments, name, None) for name in ("_name", "arch")]
     found = [name for name in names if isinstance(name, str)]

@@ -126,7 +126,7 @@ class HostTask:
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
         if from_checkpoint:
-            check_names(cfg)
+            check_names(cfg, is_task_given=True)
             self.check_saved(cfg)
             cfg = without_embedding_files(cfg)
         model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]

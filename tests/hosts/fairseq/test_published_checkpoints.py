@@ -85,6 +85,7 @@ def test_one_checkpoint_is_its_own_reverse_model(shape_of, name, tmp_path):
 @pytest.mark.parametrize("name", ["bilingual", "mBART-cc25"])
 def test_a_model_of_one_direction_is_no_reverse_model(shape_of, name, tmp_path, capsys):
     shape = shape_of(name)
+    capsys.readouterr()
     assert main(["align", *arguments(shape), "--reverse", "-o", str(tmp_path / "links")]) == 2
     message = capsys.readouterr().err.strip()
     assert f"translates {shape.source}-{shape.target} only" in message
@@ -115,6 +116,7 @@ def test_load_aligns_scores_and_translates_as_fairseq_does(shape_of, name):
 def test_layers_compare_and_view_read_a_multilingual_checkpoint(shape_of, tmp_path, capsys):
     shape = shape_of("M2M-100")
     links = align(shape, tmp_path / "gold")
+    capsys.readouterr()
     assert main(["layers", *arguments(shape), "--reverse"]) == 0
     assert main(["compare", *arguments(shape), "--reverse", "--gold", str(tmp_path / "gold"), "--gold-base", "0"]) == 0
     options = arguments(shape)

@@ -21,7 +21,14 @@ def ours(shape, *options: object) -> str:
     return generate(shape, f"{shape.task}_normalign", *ALIGN, *options)
 
 
-@pytest.mark.parametrize("name", ["M2M-100", "multilingual_translation", "mBART-cc25"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "M2M-100",
+        pytest.param("multilingual_translation", marks=pytest.mark.slow),
+        pytest.param("mBART-cc25", marks=pytest.mark.slow),
+    ],
+)
 def test_interactive_prints_the_alignments_of_generate(shape_of, name):
     shape = shape_of(name)
     generated = ours(shape, "--post-process", "sentencepiece", "--batch-size", 1)
@@ -44,6 +51,7 @@ def test_interactive_prints_the_alignments_of_generate(shape_of, name):
     assert len(lines_of(printed, "A")) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["M2M-100", "multilingual_translation", "mBART-cc25"])
 def test_our_task_trains_a_model_that_the_stock_task_runs(shape_of, name, tmp_path):
     shape = shape_of(name)
