@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
-    "hosts": {"alignment", "attribution", "analysis", "text", "aligning", "tasks"},
+    "hosts": {"alignment", "attribution", "analysis", "text"},
     "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
     "models": {"alignment", "attribution", "analysis", "hosts"},
     "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},

@@ -21,7 +21,7 @@ from .checkpoints import check_names
 from .register import register
 
 if TYPE_CHECKING:
-    from .task import Frame
+    from .frame import Frame
 
 
 @dataclass(frozen=True)
