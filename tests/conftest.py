@@ -52,6 +52,14 @@ def succeed(*command: object, cwd: Path = REPOSITORY, stdin: str = "") -> subpro
     return result
 
 
+def write_program(path: Path, code: str, python: Path | str = sys.executable) -> Path:
+    """Write Python code as a program. The path of its interpreter may have spaces, which no ``#!`` line can hold."""
+    start = f"""#!/bin/sh\n'''exec' "{python}" "$0" "$@"\n' '''\n"""
+    path.write_text(start + code, encoding="utf-8")
+    path.chmod(0o755)
+    return path
+
+
 def lines_of(output: str, kind: str) -> dict[int, list[str]]:
     """The lines ``kind-id<TAB>rest`` of a fairseq-generate log, by id; n-best lists in their order."""
     found: dict[int, list[str]] = {}

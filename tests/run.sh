@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Sets everything up, then: ruff, mypy, pytest.   bash tests/run.sh [--slow] [arguments for pytest]
+# Sets everything up, then: pytest, ruff, mypy. All of them run, whatever fails.
+#   bash tests/run.sh [--slow] [arguments for pytest]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . recipes/setup.sh dev
@@ -9,10 +10,16 @@ if [ "${1:-}" = --slow ]; then
   shift
   chosen=(-m "slow or not slow")
 fi
-echo "== ruff"
-ruff check .
-ruff format --check .
-echo "== mypy"
-mypy
-echo "== pytest"
-exec python -m pytest ${chosen[@]+"${chosen[@]}"} "$@"
+
+results=() failed=0
+trap 'exit 130' INT
+check() { # a name and a command: run it, remember how it ended
+  echo "== $1"
+  if "${@:2}"; then results+=("$1 passed"); else results+=("$1 FAILED") && failed=1; fi
+}
+check pytest python -m pytest ${chosen[@]+"${chosen[@]}"} "$@"
+check "ruff check" ruff check .
+check "ruff format" ruff format --check .
+check mypy mypy
+echo "== $(IFS=';'; echo "${results[*]}" | sed 's/;/; /g')"
+exit "$failed"

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.decide_links import decide_links
-from ..alignment.experts import AGREEMENT_FLOOR, VOTE, own_agreement, vote
+from ..alignment.decide_links import agreed_links, decide_links
+from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.steps_to_words import normalized
-from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, EncodedPair, HostModel, LoadedModel
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
@@ -48,6 +48,9 @@ class Keep:
 
 
 NOTHING = Keep()
+
+Posteriors = Callable[[Sequence[str], Sequence[str]], tuple[np.ndarray, np.ndarray]]
+"""Source and target words -> how probable each pair of words is in both directions: [T, S] and [S, T]."""
 
 Votes = Sequence[Sequence[Link]]
 """The links of another aligner for one pair, (source, target): of one direction, or forward and backward."""
@@ -126,7 +129,7 @@ class EncodedAligner:
             one = words.of(number)
             null = words.null[number, : len(one)]
             links = decide_links(one, decision or usual, null=null, policy=options.null, floor=floor)
-            shares = own_agreement(one)
+            shares = agree(one)
             confidence = [float(shares[target, source]) for source, target in links]
             yield PairAlignment(links, confidence, normalized(one) if soft else None)
 
@@ -172,17 +175,20 @@ class BitextAligner:
         *,
         floor: float = AGREEMENT_FLOOR,
         vote: float = VOTE,
+        posteriors: Posteriors | None = None,
     ) -> None:
         """``backward``: the model of the other direction; ``combine``: a name of :mod:`..alignment.symmetrize`.
 
         ``floor``: the agreement that a link must exceed where soft alignments are multiplied; ``vote``: how many times
-        the share of a word counts that another aligner linked.
+        the share of a word counts that another aligner linked; ``posteriors``: a statistical aligner, asked for the
+        words of each pair, as one more expert.
         """
         self.forward = forward
         self.backward = backward
         self.combine = combine
         self.floor = floor
         self.vote = vote
+        self.posteriors = posteriors
 
     def align(
         self,
@@ -218,21 +224,25 @@ class BitextAligner:
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        if self.backward is None or backward_pairs is None:
+        is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
+        if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
-        is_soft = self.combine in SOFT_SYMMETRIZATIONS
         how: Any = {"first": first, "decision": "argmax"}
         mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
-        reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
-        results = [
-            self._agreed(one, other, votes[number] if votes else None) if is_soft else self._combined(one, other)
-            for number, (one, other) in enumerate(zip(found, reverse, strict=True))
-        ]
-        for result, one in zip(results, found, strict=True):
-            result.read = one.read
-            if not keep.soft:
-                result.soft = None
+        reverse: Sequence[PairAlignment | None] = [None] * len(found)
+        if self.backward is not None and backward_pairs is not None:
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+        results = []
+        for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
+            if one.skipped is not None:
+                results.append(PairAlignment(skipped=one.skipped))
+            elif is_soft:
+                results.append(self._agreed(pair, one, other, votes[number] if votes else None, keep))
+            else:
+                assert other is not None
+                results.append(self._combined(one, other))
+            results[-1].read = one.read
         return results
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
@@ -243,17 +253,33 @@ class BitextAligner:
         backward = self.backward.encode([(target, source) for source, target in pairs])
         return _both_or_none(forward, backward)
 
-    def _agreed(self, forward: PairAlignment, backward: PairAlignment, votes: Votes | None) -> PairAlignment:
+    def _agreed(
+        self,
+        pair: EncodedPair | str,
+        forward: PairAlignment,
+        backward: PairAlignment | None,
+        votes: Votes | None,
+        keep: Keep,
+    ) -> PairAlignment:
         """The confidence of a link is the geometric mean of its shares in the two directions."""
-        if forward.soft is None or backward.soft is None:
-            return PairAlignment(skipped=forward.skipped)
-        sides = [_of_linked(forward), _of_linked(backward)]
+        sides = [_of_linked(one) for one in (forward, backward) if one is not None]
+        if self.posteriors is not None:
+            assert not isinstance(pair, str)
+            learned = self.posteriors(*(line.sentence.at(self.forward.level).words for line in pair))
+            sides = [with_posterior(side, one) for side, one in zip(sides, learned, strict=False)]
         if votes is not None:
-            sides[0] = vote(sides[0], votes[0], self.vote)
-            sides[1] = vote(sides[1], [(target, source) for source, target in votes[-1]], self.vote)
-        agreed = agreement(*sides)
-        links = symmetrize_soft(agreed, self.combine, floor=self.floor)
-        return PairAlignment(links, [float(agreed[target, source]) for source, target in links], agreed)
+            links = votes[0], [(target, source) for source, target in votes[-1]]
+            sides = [vote(side, one, self.vote) for side, one in zip(sides, links, strict=False)]
+        if backward is None:
+            decision, floor = self.forward.aligner.options.decision_for(self.forward.aligner.expert)
+            soft = sides[0]
+            found = decide_links(soft, decision, floor=floor)
+            shares = normalized(soft) if decision == "argmax" else agree(soft)
+        else:
+            found, shares = agreed_links(sides[0], sides[1], self.combine, self.floor)
+            soft = shares
+        confidence = [float(shares[target, source]) for source, target in found]
+        return PairAlignment(found, confidence, soft if keep.soft else None)
 
     def _combined(self, forward: PairAlignment, backward: PairAlignment) -> PairAlignment:
         """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ..analysis.attention_batch import PAD, Observed, ObservedLayer
@@ -40,7 +41,8 @@ class PairObserver(Observer):
             check_observed(layers, [first + place for place in places])
             source = _numbered(batch.source_tokens, batch.source_padding)
             tokens = batch.decoder_input()
-            target = _numbered(tokens, tokens.eq(batch.pad))
+            lengths = batch.steps + batch.first_step  # the start of a target may be the piece for padding
+            target = _numbered(tokens, torch.arange(tokens.size(1)) >= lengths.unsqueeze(1))
             queries = source if self.kind == "encoder" else target
             yield Observed(self.kind, queries, target if self.kind == "decoder" else source, layers)
 

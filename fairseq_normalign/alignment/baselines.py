@@ -135,7 +135,7 @@ class Runner(ABC):
         """Return forward and backward links of the first ``wanted`` pairs; temporary files go to ``directory``."""
 
     def _run(self, program: Program, *arguments: str, directory: Path, output: Path | None = None) -> None:
-        command = [str(program.path), *arguments]
+        command = [*_start(program.path), *arguments]
         self.commands.append([program.name, *arguments])
         with open(output or os.devnull, "wb") as out, open(directory / "errors", "wb+") as errors:
             try:
@@ -161,6 +161,17 @@ class Runner(ABC):
 def _beside_python() -> str:
     """Where pip puts the programs of this environment."""
     return str(Path(sys.executable).parent)
+
+
+def _start(program: Path) -> list[str]:
+    """The words that start a program. A Python script of this environment is given to our interpreter: where the
+    environment's path has a space, the first line of the script cannot name it."""
+    if program.parent == Path(_beside_python()):
+        with open(program, "rb") as handle:
+            first = handle.readline()
+        if first.startswith(b"#!") and b"python" in first:
+            return [sys.executable, str(program)]
+    return [str(program)]
 
 
 def _read_links(path: Path, program: Program, wanted: int) -> Links:

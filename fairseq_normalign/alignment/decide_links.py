@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .decide import Link, argmax_links, mutual_argmax_links
-from .experts import own_agreement
+from .experts import agree
 from .steps_to_words import normalized
 from .symmetrize import AGREED, symmetrize_soft
 
@@ -13,6 +13,22 @@ DECISIONS = ("argmax", "mutual", "grow-diag")
 """``argmax``: the best source word of every target word. ``mutual``: pairs of words that are each other's best.
 ``grow-diag``: the best source words and the best target words of the one soft alignment, combined as two directions
 are combined; links with little agreement are dropped."""
+
+
+def agreed_links(
+    forward: np.ndarray, backward: np.ndarray | None, symmetrization: str, floor: float
+) -> tuple[list[Link], np.ndarray]:
+    """Return the links that two directions agree on, and their agreement [T, S].
+
+    ``forward`` is [T, S], ``backward`` [S, T] or None for one direction by itself; ``symmetrization`` is one of
+    :data:`~fairseq_normalign.alignment.symmetrize.SOFT_SYMMETRIZATIONS`; links with an agreement of ``floor`` or less
+    are dropped.
+
+    >>> agreed_links(np.array([[0.9, 0.1]]), np.array([[1.0], [1.0]]), "agreed-intersection", 0.1)[0]
+    [(0, 0)]
+    """
+    agreed = agree(forward, backward)
+    return symmetrize_soft(agreed, symmetrization, floor=floor), agreed
 
 
 def decide_links(
@@ -42,4 +58,4 @@ def decide_links(
     rows = np.where(linked, normalized(soft), 0)
     if decision == "mutual":
         return mutual_argmax_links(rows, normalized(rows.T))
-    return symmetrize_soft(own_agreement(rows), f"{AGREED}{decision}", floor=floor)
+    return agreed_links(rows, None, f"{AGREED}{decision}", floor)[0]

@@ -26,8 +26,14 @@ AGREEMENT_FLOOR = 0.1
 """Links of two directions with less agreement are dropped."""
 OWN_AGREEMENT_FLOOR = 0.2
 """Links of one direction with less agreement are dropped: its rows and columns agree more easily."""
+ALONE = 0.5
+"""What a pair of words counts, under a root, whose neighbours on the diagonal do not agree at all."""
+POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
+"""How the posterior of a statistical aligner counts beside the readings of a model."""
 VOTE = 3.0
 """The factor by which the share of a word that another aligner linked is multiplied."""
+VOTE_BESIDE_HMM = 2.0
+"""The same where a posterior counts too."""
 
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"
@@ -194,6 +200,20 @@ def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.nd
     return normalized(soft * times)
 
 
+def with_posterior(soft: np.ndarray, posterior: np.ndarray) -> np.ndarray:
+    """Multiply a soft alignment by the posterior of a statistical aligner: both ``[..., T, S]`` -> ``[..., T, S]``.
+
+    ``rownorm(soft * (posterior + 0.03) ** 0.4)``. The rows of ``posterior`` add up to one or less, the rest belonging
+    to no word; :class:`..analysis.hmm.HmmAligner` gives one for each direction.
+
+    >>> with_posterior(np.array([[0.5, 0.5]]), np.array([[0.9, 0.0]])).round(2).tolist()
+    [[0.8, 0.2]]
+    """
+    if soft.shape != posterior.shape:
+        raise ValueError(f"a posterior of shape {posterior.shape} for a soft alignment of shape {soft.shape}")
+    return normalized(soft * (np.maximum(posterior, 0) + POSTERIOR_FLOOR) ** POSTERIOR_EXPONENT)
+
+
 def own_agreement(soft: np.ndarray) -> np.ndarray:
     """One direction alone: the :func:`.symmetrize.agreement` of a soft alignment's rows with its columns.
 
@@ -205,3 +225,34 @@ def own_agreement(soft: np.ndarray) -> np.ndarray:
     """
     rows = normalized(soft)
     return agreement(rows, normalized(rows.T))
+
+
+def agree(forward: np.ndarray, backward: np.ndarray | None = None) -> np.ndarray:
+    """How much two directions agree on every pair of words, with regard to the pairs beside it: -> ``[T, S]``.
+
+    ``forward`` is ``[T, S]``, ``backward`` ``[S, T]``; without it one direction agrees with itself, as in
+    :func:`own_agreement`. Both are multiplied by :func:`neighbour_support`, and their agreement is taken again.
+    :func:`.symmetrize.symmetrize_soft` makes links of it.
+    """
+    ahead = normalized(np.asarray(forward, dtype=np.float64))
+    back = normalized(ahead.T if backward is None else np.asarray(backward, dtype=np.float64))
+    support = neighbour_support(agreement(ahead, back))
+    ahead = normalized(ahead * support)
+    return agreement(ahead, normalized(ahead.T if backward is None else back * support.T))
+
+
+def neighbour_support(agreed: np.ndarray, alone: float = ALONE) -> np.ndarray:
+    """A factor for every pair of words: ``[T, S]`` -> ``[T, S]``, the root of ``alone`` plus what its neighbours agree.
+
+    Words that stand side by side mostly have translations that stand side by side, so the neighbours are the pair of
+    previous words and the pair of next words; their mean agreement counts. Sentences begin and end together: before
+    the two first words and after the two last ones the agreement is full.
+
+    >>> neighbour_support(np.array([[0.5, 0.0], [0.0, 0.7]])).round(2).tolist()
+    [[1.16, 0.71], [0.71, 1.12]]
+    """
+    height, width = agreed.shape
+    framed = np.zeros((height + 2, width + 2))
+    framed[1:-1, 1:-1] = agreed
+    framed[0, 0] = framed[-1, -1] = 1.0
+    return np.sqrt(alone + (framed[:-2, :-2] + framed[2:, 2:]) / 2)

@@ -15,12 +15,13 @@ def itermax_links(
 
     ``soft`` is ``[T, S]``, a soft alignment or a similarity; ``backward``, ``[S, T]``, that of the other direction, or
     None for the same numbers turned round. In each further round a pair of words that are both linked already is left
-    out, and one of which one word is linked counts ``discount`` times its value. One round is
+    out, and one of which one word is linked counts ``discount`` times its value. As in SimAlign there is no further
+    round when one side is linked throughout, and for a side of two words or fewer there is only the first, which is
     :func:`~fairseq_normalign.alignment.decide.mutual_argmax_links`.
 
-        >>> soft = np.array([[0.9, 0.1, 0.5], [0.8, 0.2, 0.1]])
+        >>> soft = np.array([[0.9, 0.1, 0.5], [0.8, 0.2, 0.1], [0.1, 0.1, 0.6]])
         >>> itermax_links(soft, rounds=1), itermax_links(soft, rounds=2)
-        ([(0, 0)], [(0, 0), (0, 1), (2, 0)])
+        ([(0, 0), (2, 2)], [(0, 0), (0, 1), (2, 2)])
     """
     if rounds < 1:
         raise NormalignError(f"itermax needs at least one round, not {rounds}")
@@ -29,7 +30,10 @@ def itermax_links(
     forward = np.asarray(soft)
     turned = forward.T if backward is None else np.asarray(backward)
     found = set(mutual_argmax_links(forward, turned))
-    for _ in range(rounds - 1):
+    for _ in range(rounds - 1 if min(forward.shape) > 2 else 0):
+        linked_sources, linked_targets = ({link[side] for link in found} for side in (0, 1))
+        if len(linked_targets) == forward.shape[0] or len(linked_sources) == forward.shape[1]:
+            break
         weights = _weights(forward.shape, found, discount)
         new = set(mutual_argmax_links(forward * weights, turned * weights.T)) - found
         if not new:

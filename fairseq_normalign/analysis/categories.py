@@ -48,7 +48,7 @@ class CategoryShares(Analysis):
         """Shares by layer; how often each category occurs."""
         seen = np.flatnonzero(self._keys)
         names = tuple(self.categories.names[place] for place in seen)
-        rows: list[tuple] = [("keys", None, *(self._keys / max(1, self._keys.sum()))[seen].tolist())]
+        rows: list[tuple] = [("keys", None, *(self._keys / max(1, int(self._keys.sum())))[seen].tolist())]
         shares = self.norms / self.norms.sum(axis=1, keepdims=True)
         for title, table in (("alpha", self.weights), ("||alpha f(x)||", shares)):
             rows += [(title, number + 1, *row[seen].tolist()) for number, row in enumerate(table)]

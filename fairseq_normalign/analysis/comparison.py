@@ -10,10 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.decide import Link
+from ..alignment.decide_links import agreed_links
+from ..alignment.experts import AGREEMENT_FLOOR
 from ..alignment.gold import Gold
 from ..alignment.read_pair import ReadPair
 from ..alignment.score import count_links
-from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, agreement, symmetrize, symmetrize_soft
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from .decisions import MethodSetting, PairDecisions, decisions_of
 from .direction_scores import DirectionScores
@@ -131,6 +133,6 @@ def _combined_links(seed: int, forward: _Side, backward: _Side, symmetrization: 
 def _agreed_links(seed: int, forward: _Side, backward: _Side, symmetrization: str) -> list[list[Link]]:
     one, other = (side.shares(choice, seed, layer) for side, choice, layer in (forward, backward))
     return [
-        [] if a is None or b is None else symmetrize_soft(agreement(a, b), symmetrization)
+        [] if a is None or b is None else agreed_links(a, b, symmetrization, AGREEMENT_FLOOR)[0]
         for a, b in zip(one, other, strict=True)
     ]

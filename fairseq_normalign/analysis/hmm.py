@@ -37,23 +37,30 @@ UNSEEN = 1e-9
 PRIOR = 0.01
 """Of each translation in the lexicon (a Dirichlet prior, by variational Bayes); keeps rare words from taking over."""
 
+STEM = 5
+"""Letters at the beginning of a word that it is known by: the forms of a word mostly share them."""
+
 Words = Sequence[str]
 Pair = tuple[Words, Words]
 
 
 class WordNumbers:
-    """Numbers for words, from 0 on in the order in which they come."""
+    """Numbers for the beginnings of words, from 0 on in the order in which they come."""
 
-    def __init__(self) -> None:
+    def __init__(self, stem: int | None = STEM) -> None:
+        """``stem``: how many letters count; None: all."""
         self.numbers: dict[str, int] = {}
+        self.stem = stem
 
     def add(self, words: Words) -> np.ndarray:
         """``[words]``: the number of each word; a new word gets the next one."""
-        return np.array([self.numbers.setdefault(word, len(self.numbers)) for word in words], dtype=np.int32)
+        return np.array(
+            [self.numbers.setdefault(word[: self.stem], len(self.numbers)) for word in words], dtype=np.int32
+        )
 
     def find(self, words: Words) -> np.ndarray:
         """``[words]``: the number of each word, -1 for one that is not known."""
-        return np.array([self.numbers.get(word, -1) for word in words], dtype=np.int64)
+        return np.array([self.numbers.get(word[: self.stem], -1) for word in words], dtype=np.int64)
 
 
 @dataclass
@@ -124,10 +131,14 @@ class HmmAligner:
         *,
         ibm_rounds: int = IBM_ROUNDS,
         hmm_rounds: int = HMM_ROUNDS,
+        stem: int | None = STEM,
         max_cells: int = MAX_CELLS,
     ) -> HmmAligner:
-        """Learn from (source words, target words) pairs; pairs with an empty side are left out."""
-        source, target = WordNumbers(), WordNumbers()
+        """Learn from (source words, target words) pairs; pairs with an empty side are left out.
+
+        ``stem``: how many letters of a word count (None: all); ``max_cells``: where to stop, to bound the memory.
+        """
+        source, target = WordNumbers(stem), WordNumbers(stem)
         groups = _grouped(pairs, source, target, max_cells)
         if not groups:
             raise NormalignError("there is no sentence pair with words on both sides to learn an HMM from")

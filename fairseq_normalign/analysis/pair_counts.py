@@ -27,7 +27,7 @@ def pair_counts(pair: ReadPair) -> Counts:
         return np.zeros((len(readings_of(pair)), len(COUNTS)), dtype=np.int64)
     decided = decisions_of(pair)
     gold = gold_block([pair.gold])
-    counts = [np.zeros((0, len(COUNTS)), dtype=np.int64)]
+    counts: list[np.ndarray] = [np.zeros((0, len(COUNTS)), dtype=np.int64)]
     for name, found in pair.readings.items():
         if found.links is not None:
             counts.append(count_links([pair.gold], [found.links]))

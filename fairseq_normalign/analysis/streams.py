@@ -115,7 +115,7 @@ class RankCorrelation:
         """In [-1, 1]; NaN where either side never varies."""
         table = self._counts.reshape(self.x.size, self.y.size)
         by_x, by_y = table.sum(axis=1), table.sum(axis=0)
-        total = by_x.sum()
+        total = int(by_x.sum())
         if not total:
             return float("nan")
         x, y = (_centred_ranks(counts, total) for counts in (by_x, by_y))
@@ -135,8 +135,8 @@ class Sample:
     """A uniform sample of what streams by, K numbers each, of at most ``size``."""
 
     def __init__(self, size: int, columns: int, seed: int = 1) -> None:
-        self._keys = np.empty(0)
-        self.rows = np.empty((0, columns))
+        self._keys: np.ndarray = np.empty(0)
+        self.rows: np.ndarray = np.empty((0, columns))
         """[at most size, K]."""
         self._size = size
         self._chance = np.random.default_rng(seed)

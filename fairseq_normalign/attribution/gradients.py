@@ -8,6 +8,7 @@ does all of it; captum, which would run the whole model once for each target wor
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -99,7 +100,7 @@ class IntegratedGradients(_OfOutput):
     signed = True
 
     def __init__(self, n: int = 20) -> None:
-        self.n = _at_least_one("integrated-gradients", "n", n)
+        self.n = _from_one("integrated-gradients", "n", n)
 
     def run(self, view: ModelView, layers: Sequence[int]) -> Tensor:
         """-> [1, N, T + 1, S]."""
@@ -123,9 +124,11 @@ class SmoothGrad(_OfOutput):
     """
 
     def __init__(self, n: int = 30, sigma: float = 0.15, seed: int = 1) -> None:
-        self.n = _at_least_one("smoothgrad", "n", n)
-        if not sigma >= 0:
-            raise NormalignError(f"method 'smoothgrad': sigma is {sigma}, and must not be below zero")
+        self.n = _from_one("smoothgrad", "n", n)
+        if not 0 <= sigma < math.inf:
+            raise NormalignError(f"method 'smoothgrad': sigma is {sigma}; it is a number from 0 on")
+        if not 0 <= seed < 2**63:
+            raise NormalignError(f"method 'smoothgrad': seed is {seed}; it is a whole number from 0 to 2^63 - 1")
         self.sigma = sigma
         self.seed = seed
 
@@ -147,7 +150,11 @@ class SmoothGrad(_OfOutput):
         return drawn * (self.sigma * (sentence.max() - sentence.min()))
 
 
-def _at_least_one(method: str, option: str, value: int) -> int:
-    if value < 1:
-        raise NormalignError(f"method '{method}': {option} is {value}, and must be at least 1")
+MOST_SAMPLES = 10_000
+"""Points or noisy copies; memory and time grow with each."""
+
+
+def _from_one(method: str, option: str, value: int) -> int:
+    if not 1 <= value <= MOST_SAMPLES:
+        raise NormalignError(f"method '{method}': {option} is {value}; it is a whole number from 1 to {MOST_SAMPLES}")
     return value

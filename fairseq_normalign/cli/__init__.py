@@ -16,6 +16,7 @@ from ..version import __version__
 
 VERBS = {
     "align": "align a bitext by forced decoding",
+    "translate": "translate lines, and align the translations",
     "layers": "say which layer to read, without gold",
     "compare": "score every layer, head, method and setting in one table",
     "score": "score alignments against gold: AER, precision, recall, F",
@@ -27,6 +28,7 @@ VERBS = {
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",
     "analyze": "say what attention and its heads do with a text",
+    "average": "average checkpoints of one training",
     "prune": "take closed heads out of a checkpoint",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
@@ -34,10 +36,12 @@ VERBS = {
 and ``run(args)``; ``run`` returns nothing, or an exit code."""
 
 
-OUTPUTS = {"output", "scores", "per_sentence", "figure", "html"}
+OUTPUTS = {"output", "scores", "per_sentence", "figure", "html", "report"}
+ALSO_WRITTEN = {"align": {"soft"}, "translate": {"links"}}
+"""Arguments that are files to read for other verbs."""
 INPUTS = {
     *("path", "reverse_path", "bpe_codes", "sentencepiece_model", "checkpoint", "source", "target", "gold", "hyp"),
-    *("input", "first", "second", "links", "soft", "add", "train"),
+    *("input", "first", "second", "links", "soft", "add", "train", "bitext", "labels", "link_scores", "evaluate"),
 }
 """Names of arguments that are files to write, and files to read."""
 
@@ -76,7 +80,7 @@ def _run(verb: str, arguments: Sequence[str]) -> int:
 
 def _check_places(verb: str, args: argparse.Namespace) -> None:
     """No output may take the place of an input, or of another output."""
-    outputs = {*OUTPUTS, "soft"} if verb == "align" else OUTPUTS
+    outputs = OUTPUTS | ALSO_WRITTEN.get(verb, set())
     written = [getattr(args, name) for name in sorted(outputs) if getattr(args, name, None) is not None]
     read = [path for name in sorted(INPUTS - outputs) for path in _paths(getattr(args, name, None))]
     check_distinct(written, [path for path in read if path not in ("", STDIO)])
@@ -125,7 +129,7 @@ def _top_level(arguments: list[str]) -> int:
     verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())
     parser = argparse.ArgumentParser(
         prog="normalign",
-        description="Word alignments from fairseq Transformers, by the lengths of the vectors they add.",
+        description="Word alignments from Transformers that translate, by the lengths of the vectors they add.",
         epilog=f"verbs:\n{verbs}\n\n'normalign VERB --help' tells more of each.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

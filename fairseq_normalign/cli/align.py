@@ -86,7 +86,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
     )
     parser.add_argument(
-        "--vote-weight", type=float, metavar="X", help=f"how many times what they link counts ({VOTE:g})"
+        "--learn",
+        action="store_true",
+        help="learn a statistical aligner (HMM) from the text itself and multiply what it believes",
+    )
+    parser.add_argument(
+        "--learn-from",
+        nargs=2,
+        metavar=("SOURCE", "TARGET"),
+        help="learn it from this text as well, tokenized like --source and --target",
+    )
+    parser.add_argument(
+        "--vote-weight",
+        type=float,
+        metavar="X",
+        help=f"how many times what they link counts ({VOTE:g}; with --learn 2)",
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
@@ -134,12 +148,20 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
     if len(args.choice) > (2 if args.reverse_path else 1):
         raise NormalignError("--choice takes a file for --path and one for --reverse-path")
-    if args.vote and not args.reverse_path:
-        raise NormalignError("--vote needs models of both directions: --reverse-path")
+    if args.learn_from and not args.learn:
+        raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
+    if (args.learn or args.vote) and args.level == "piece":
+        raise NormalignError("--learn and --vote speak of words, not of pieces")
+    if args.learn and STDIO in (args.source, args.target):
+        raise NormalignError("--learn reads the text twice, which '-' does not allow; give files")
+    if len(args.vote) > 1 and not args.reverse_path:
+        raise NormalignError("two files to --vote are for two directions: --reverse-path")
     if len(args.vote) > 2:
         raise NormalignError(f"--vote takes one file, or one for each direction; {len(args.vote)} were given")
-    if args.vote and args.symmetrize and args.symmetrize not in SOFT_SYMMETRIZATIONS:
-        raise NormalignError(f"--vote raises soft alignments, which --symmetrize {args.symmetrize} does not look at")
+    if (args.vote or args.learn) and args.symmetrize and args.symmetrize not in SOFT_SYMMETRIZATIONS:
+        raise NormalignError(
+            f"--vote and --learn change soft alignments, which --symmetrize {args.symmetrize} does not look at"
+        )
     if group.count > 1 and STDIO in (args.source, args.target):
         raise NormalignError("several processes cannot share standard input; give files")
 
@@ -151,6 +173,7 @@ def _outputs(args: argparse.Namespace) -> list[str]:
 def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.job import Outputs, align_bitext
+    from ..aligning.learning import learned_posteriors
 
     bitext = Bitext(args.source, args.target, beside=args.vote)
     total = bitext.count()
@@ -158,6 +181,8 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
     try:
         aligner = _aligner(args, bitext, files, group)
+        if args.learn:
+            aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
         with contextlib.ExitStack() as stack:
             dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
             bar = stack.enter_context(_progress(args, total, files))
@@ -189,7 +214,7 @@ def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     from ..aligning.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice"):
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice", "learn_from"):
         given = described[name] or []
         described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
     job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}

@@ -9,7 +9,8 @@
   heads        of each head: confidence, relative position, rare words; --gold: AER; --relevance: LRP
 
 --path is a fairseq checkpoint of a Transformer that translates or of a masked language model (roberta, masked_lm), or a
-directory with a BERT or RoBERTa of the library transformers. The text streams: memory does not grow with it.
+folder of the library transformers: a model that translates, BERT or RoBERTa. The text streams: memory does not grow
+with it.
 """
 
 from __future__ import annotations
@@ -128,13 +129,18 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _observer(args: argparse.Namespace) -> Observer:
-    from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
-    from ..hosts.transformers.transformers_lm import BertObserver, is_bert
+    from ..hosts import host_of
 
     options = model_options(args, args.path)
-    if is_bert(args.path):
+    if host_of(args.path) == "transformers":
+        from ..hosts.transformers.transformers_lm import BertObserver, is_bert
+
+        if not is_bert(args.path):
+            return _pair_observer(args)
         masked: Any = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
     else:
+        from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
+
         state = masked_state(args.path)
         if state is None:
             return _pair_observer(args)

@@ -1,15 +1,30 @@
 """Turn one alignment format into another.
 
 Links are sorted and each is written once; one marked both sure and possible is sure. Pharaoh and fairseq cannot mark
-possible links: --possible says whether to keep or to drop them. naacl and rwth take line numbers as ids.
+possible links: --possible says whether to keep or to drop them. naacl and rwth take line numbers as ids. jsonl holds
+the texts and the place of every word as well: to write it takes --source and --target.
 """
 
 from __future__ import annotations
 
 import argparse
+from typing import TextIO
 
-from ..alignment.formats import FORMATS, WRITERS, Lengths, OptionNames, Writer, in_step, open_alignment
-from ..files import open_output
+from ..alignment.formats import (
+    FORMATS,
+    WRITERS,
+    AlignmentFile,
+    Lengths,
+    OptionNames,
+    Writer,
+    in_step,
+    open_alignment,
+    to_json,
+)
+from ..errors import NormalignError
+from ..files import open_output, read_lines
+from ..projection.pairs import PairReader, read_aligned, sides_of
+from ..text.words import WORD_KINDS, word_finder
 
 EPILOG = """\
 Sentences without links are blank lines in pharaoh and talp, a bare 'A-<id>' in fairseq and a bare 'SENT: <id>' in rwth;
@@ -21,7 +36,7 @@ tell how many sentences there are. From naacl and rwth, ids are line numbers; --
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("input", metavar="INPUT", help="alignments ('-': standard input)")
-    parser.add_argument("--to", choices=WRITERS, required=True, help="format to write")
+    parser.add_argument("--to", choices=(*WRITERS, "jsonl"), required=True, help="format to write")
     parser.add_argument(
         "--to-base", type=int, choices=(0, 1), help="what the first word is written as (the format's own)"
     )
@@ -38,6 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", metavar="FILE", help="target sentences")
     parser.add_argument("--nth", type=int, default=1, help="which hypothesis of an n-best fairseq log (1: the best)")
     parser.add_argument("--allow-missing", action="store_true", help="sentences missing in a fairseq log are empty")
+    parser.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found for jsonl (spaces)")
+    parser.add_argument("--link-scores", metavar="FILE", help="how sure each link is, a number per link, for jsonl")
     parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
 
 
@@ -54,6 +71,9 @@ def run(args: argparse.Namespace) -> None:
         ) as file,
         open_output(args.output) as handle,
     ):
+        if args.to == "jsonl":
+            _write_json(args, file, handle)
+            return
         writer = Writer(
             handle, args.to, base=args.to_base, first_id=args.first_id, possible=args.possible, option="--possible"
         )
@@ -61,3 +81,14 @@ def run(args: argparse.Namespace) -> None:
             turned = block.reversed() if args.reverse_output else block
             for links in turned.sentences():
                 writer.write(links)
+
+
+def _write_json(args: argparse.Namespace, file: AlignmentFile, handle: TextIO) -> None:
+    if not (args.source and args.target):
+        raise NormalignError("jsonl holds the texts: say --source FILE and --target FILE")
+    if args.reverse_output or args.to_base or args.possible == "drop":
+        raise NormalignError("jsonl has the source first, counts from 0 and marks possible links")
+    find = word_finder(args.words)
+    sides = [sides_of(read_lines(path), find) for path in (args.source, args.target)]
+    for pair in read_aligned(PairReader(sides[0], sides[1], (args.source, args.target)), file, args.link_scores):
+        print(to_json(pair), file=handle)

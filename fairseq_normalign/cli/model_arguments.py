@@ -9,7 +9,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from ..alignment.decide_links import DECISIONS
-from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE
+from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..errors import NormalignError
 from ..text.subwords import TOKENIZERS
 
@@ -26,9 +26,10 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--path",
         required=True,
-        metavar="CKPT",
+        metavar="MODEL",
         nargs="+" if several else None,
-        help="fairseq checkpoint; a.pt:b.pt is an ensemble" + (" (several: seeds of one set-up)" if several else ""),
+        help="fairseq checkpoint, or a folder or hub name of transformers; a.pt:b.pt is an ensemble"
+        + (" (several: seeds of one set-up)" if several else ""),
     )
     group.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
     add_task_arguments(group)
@@ -90,6 +91,11 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
         "--source", required=required, metavar="FILE", help="source sentences, one a line ('-': standard input)"
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
+    add_splitting_arguments(group)
+
+
+def add_splitting_arguments(group: argparse._ArgumentGroup) -> None:
+    """How lines become words and pieces; a model of transformers needs none of the files."""
     group.add_argument(
         "--bpe-codes",
         nargs="+",
@@ -157,6 +163,9 @@ def add_null_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--tags", metavar="REGEX", help="pattern of language tags in front of a sentence")
 
 
+MOST_THREADS = 1024
+
+
 def prepare_torch(args: argparse.Namespace) -> None:
     """Before torch is imported: the same result whatever the number of threads."""
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
@@ -167,6 +176,8 @@ def prepare_torch(args: argparse.Namespace) -> None:
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
+        if args.threads > MOST_THREADS:
+            raise NormalignError(f"--threads {args.threads}: at most {MOST_THREADS}, and best the number of cores")
         torch.set_num_threads(args.threads)
     precision = _precision(args)
     if precision and own_device(cpu=args.cpu) == "cpu":
@@ -236,7 +247,7 @@ def bitext_aligner(
         level=level,
         combine=combine,
         floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
-        vote=getattr(args, "vote_weight", None) or VOTE,
+        vote=getattr(args, "vote_weight", None) or (VOTE_BESIDE_HMM if getattr(args, "learn", False) else VOTE),
     )
 
 

@@ -65,7 +65,9 @@ def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading.add_argument("--target", metavar="FILE", help="their translations, without markup")
     reading.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
     reading.add_argument("--links", metavar="FILE", nargs="+", help="alignments; more than one only with --evaluate")
-    reading.add_argument("--scores", metavar="FILE", help="how sure each link is, as 'normalign align --scores' writes")
+    reading.add_argument(
+        "--link-scores", metavar="FILE", help="how sure each link is, as 'normalign align --scores' writes"
+    )
     reading.add_argument("--links-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
     reading.add_argument("--links-base", type=int, choices=(0, 1), help="what the first word is counted as")
     reading.add_argument(
@@ -102,7 +104,7 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError("a tag cannot be split: each comes out once; choose --gaps close or --gaps main")
     if args.report == args.output:
         raise NormalignError(f"two outputs to the same file: {args.output}")
-    given = [args.source, args.target, args.bitext, args.links[0], args.labels, args.scores]
+    given = [args.source, args.target, args.bitext, args.links[0], args.labels, args.link_scores]
     if given.count("-") > 1:
         raise NormalignError("standard input ('-') can be read only once")
     if args.word_column < 1 or args.label_column == 0:
@@ -134,7 +136,7 @@ def _project(args: argparse.Namespace) -> None:
         handle = stack.enter_context(open_output(args.output))
         if report:
             print("line", "what", "tag or label", "details", sep="\t", file=report)
-        for number, source, target, pair in linked_pairs(reader, file, args.scores):
+        for number, source, target, pair in linked_pairs(reader, file, args.link_scores):
             write = _write_markup if args.markup else _write_labels
             for what, name, details in write(args, kind, source, target, pair, handle, counts):
                 counts[what] += 1

@@ -35,10 +35,14 @@ class ModelOptions:
         """The type the parameters are converted to, if any."""
         return PRECISIONS[self.precision] if self.precision else None
 
-    def place(self, module: nn.Module) -> None:
-        """Move a model to the device, in the precision asked for; on a CPU half precision is tried first."""
+    def prepare(self) -> None:
+        """Before a model is made: try half precision, once, where it is asked for on a CPU."""
         if self.precision and torch.device(self.device).type == "cpu":
             prepare_cpu(self.precision)
+
+    def place(self, module: nn.Module) -> None:
+        """Move a model to the device, in the precision asked for."""
+        self.prepare()
         module.to(device=self.device, dtype=self.dtype)
 
     def reversed(self, path: str | None = None, data: str | None = None) -> ModelOptions:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import html
 from collections import Counter
 from collections.abc import Sequence
@@ -10,8 +9,8 @@ from dataclasses import dataclass
 
 from ..alignment.pieces import Span
 from .markup import OPEN, PLACEHOLDER, Marked, Tag
-from .placing import Placed, in_nesting_order, place_tags
-from .spans import LinkedPair
+from .placing import Placed, in_nesting_order, place_tags, words_before
+from .spans import LinkedPair, confidence_of
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class MarkedTarget:
     """How many tags and placeholders there are."""
     notes: list[Note]
     confidences: list[float]
-    """Of every pair around words, in source order."""
+    """Of every pair around words, in source order; empty when not asked for."""
 
 
 def project_markup(
@@ -45,11 +44,13 @@ def project_markup(
     *,
     gaps: str = "close",
     entities: bool = False,
+    confidence: bool = False,
 ) -> MarkedTarget:
     """Put the tags of ``marked`` into ``target_line``.
 
     ``source`` and ``target`` are the words of ``marked.text`` and ``target_line``; ``pair`` has their links. With
-    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities.
+    ``entities`` the characters ``<``, ``>`` and ``&`` of the target line are written as entities. With
+    ``confidence`` the confidence of each pair of tags is computed, too.
 
         >>> from .markup import parse_markup
         >>> from ..text.words import space_words
@@ -62,7 +63,8 @@ def project_markup(
     marked, already = _without_those_there(marked, target_line)
     placed = place_tags(marked, source, pair, gaps=gaps)
     notes = [*already, *_notes(marked, placed)]
-    confidences = [placed.elements[tag].confidence for tag in sorted(placed.elements)]
+    elements = [placed.elements[tag] for tag in sorted(placed.elements)] if confidence else []
+    confidences = [confidence_of(pair, element.span, [element.range]) for element in elements]
     writer = _Writer(marked, source, target_line, target, entities)
     writer.write(placed)
     return MarkedTarget(writer.line(), len(marked.tags) + len(already), notes, confidences)
@@ -103,9 +105,8 @@ class _Writer:
         self._marked = marked
         self._line = line
         self._entities = entities
-        self._source_ends = [end for _, end in source]
-        self._source_gaps = _gaps(marked.text, source)
-        self._gaps = _gaps(line, target)
+        self._source = source
+        self._target = target
         self._written: list[str] = []
         self._at = 0
 
@@ -117,11 +118,7 @@ class _Writer:
         events = sorted({end for element in waiting for end in element.range} | set(placed.points.values()))
         for place in events:
             while True:
-                inner = open_elements[-1][1] if open_elements else -1
-                mine = [tag for tag in points if placed.points[tag] == place and self._home(placed, tag) == inner]
-                for tag in mine:
-                    self._point(tag, place)
-                    points.remove(tag)
+                self._points_of(open_elements[-1][1] if open_elements else -1, place, placed, points)
                 if not open_elements or open_elements[-1][0] > place:
                     break
                 self._tag(self._marked.tags[open_elements.pop()[1]].partner, place, to_left=True)
@@ -129,9 +126,7 @@ class _Writer:
                 element = waiting.pop(0)
                 open_elements.append((element.range[1], element.tag))
                 self._tag(element.tag, place, to_left=False)
-                for tag in [t for t in points if placed.points[t] == place and self._home(placed, t) == element.tag]:
-                    self._point(tag, place)
-                    points.remove(tag)
+                self._points_of(element.tag, place, placed, points)
         for tag in points:  # a pair that is nowhere open at its place; cannot happen, but nothing may be lost
             self._point(tag, placed.points[tag])
 
@@ -139,8 +134,11 @@ class _Writer:
         """The line as far as it is written, and the rest of the text."""
         return "".join([*self._written, self._text(self._line[self._at :])])
 
-    def _home(self, placed: Placed, tag: int) -> int:
-        return self._marked.tags[tag].parent
+    def _points_of(self, parent: int, place: int, placed: Placed, points: list[int]) -> None:
+        """Write what stands alone at ``place`` inside the pair ``parent``, and take it out of ``points``."""
+        for tag in [tag for tag in points if placed.points[tag] == place and self._marked.tags[tag].parent == parent]:
+            self._point(tag, place)
+            points.remove(tag)
 
     def _point(self, tag: int, place: int) -> None:
         """A lone tag, or an empty pair with everything in it."""
@@ -149,7 +147,7 @@ class _Writer:
         if tags[tag].kind == PLACEHOLDER:
             self._placeholder(tag, place)
             return
-        glued = tags[tag].at == self._source_gaps[self._gap_of(tags[tag])][0]
+        glued = tags[tag].at == _gap(self._marked.text, self._source, self._gap_of(tags[tag]))[0]
         self._tag(tag, place, to_left=glued)
         has_words = self._gap_of(tags[tag]) != self._gap_of(tags[last])
         for inner in range(tag + 1, last + 1):
@@ -164,11 +162,14 @@ class _Writer:
         """A placeholder, with a space where it would else touch a word that it did not touch in the source."""
         raw = self._marked.tags[tag].raw
         bare = raw.strip(" ")
-        joins = raw == bare and _joins(bare, self._last_before(self._gaps[place][0]))
-        if as_in_source and self._same_gap(tag, place) and not joins:
-            self._tag(tag, place, to_left=True)
+        offset = self._same_offset(tag, place) if as_in_source else None
+        if offset is not None and not (raw == bare and _joins(bare, self._last_before(offset))):
+            self._insert(offset, raw)
             return
-        at = max(self._gaps[place][0], self._at)
+        tag_at = self._marked.tags[tag].at
+        touches_left = tag_at == _gap(self._marked.text, self._source, words_before(self._source, tag_at))[0]
+        start, end = _gap(self._line, self._target, place)
+        at = max(start if bare != raw or touches_left else end, self._at)
         before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
         free_before, free_after = before in ("", " "), after in ("", " ")
         if (free_before and free_after) or (free_before and (bare != raw or _joins(bare, after))):
@@ -183,26 +184,25 @@ class _Writer:
         return self._line[at - 1 : at] if at > self._at else "".join(self._written)[-1:]
 
     def _tag(self, tag: int, place: int, *, to_left: bool) -> None:
-        start, end = self._gaps[place]
-        at = self._marked.tags[tag].at
-        source_start = self._source_gaps[self._gap_of(self._marked.tags[tag])][0]
-        if self._same_gap(tag, place):
-            self._insert(start + at - source_start, self._marked.tags[tag].raw)
-        else:
-            self._insert(start if to_left else end, self._marked.tags[tag].raw)
+        offset = self._same_offset(tag, place)
+        if offset is None:
+            offset = _gap(self._line, self._target, place)[0 if to_left else 1]
+        self._insert(offset, self._marked.tags[tag].raw)
 
-    def _same_gap(self, tag: int, place: int) -> bool:
-        """Whether the white space around the tag is the same here as in the source, and its offset still free."""
+    def _same_offset(self, tag: int, place: int) -> int | None:
+        """Where the tag goes when the white space around it is as in the source, and that place is still free."""
         at = self._marked.tags[tag].at
-        source_start, source_end = self._source_gaps[self._gap_of(self._marked.tags[tag])]
-        start, end = self._gaps[place]
-        alike = self._marked.text[source_start:source_end] == self._line[start:end]
-        edges = (source_start == 0, source_end == len(self._marked.text)) == (start == 0, end == len(self._line))
-        is_free = self._at <= start + at - source_start
-        return source_start <= at <= source_end and alike and edges and is_free
+        text, line = self._marked.text, self._line
+        source_start, source_end = _gap(text, self._source, words_before(self._source, at))
+        start, end = _gap(line, self._target, place)
+        offset = start + at - source_start
+        if offset < self._at or at > source_end or text[source_start:source_end] != line[start:end]:
+            return None
+        edges = (source_start == 0, source_end == len(text)) == (start == 0, end == len(line))
+        return offset if edges else None
 
     def _gap_of(self, tag: Tag) -> int:
-        return bisect.bisect_right(self._source_ends, tag.at)
+        return words_before(self._source, tag.at)
 
     def _insert(self, at: int, raw: str) -> None:
         at = max(at, self._at)
@@ -218,8 +218,6 @@ def _joins(placeholder: str, neighbour: str) -> bool:
     return placeholder.startswith("%") and neighbour.isascii() and neighbour.isalnum()
 
 
-def _gaps(line: str, words: Sequence[Span]) -> list[Span]:
-    """The ranges of characters before, between and after the words: one more than there are words."""
-    starts = [0, *(end for _, end in words)]
-    ends = [*(start for start, _ in words), len(line)]
-    return list(zip(starts, ends, strict=True))
+def _gap(line: str, words: Sequence[Span], place: int) -> Span:
+    """The range of characters between word ``place - 1`` and word ``place``."""
+    return words[place - 1][1] if place else 0, words[place][0] if place < len(words) else len(line)

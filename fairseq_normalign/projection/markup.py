@@ -6,6 +6,7 @@ is lost: each tag keeps the very characters it was written with.
 
 from __future__ import annotations
 
+import functools
 import html
 import itertools
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ VOID = frozenset("area base br col embed hr img input link meta param source tra
 
 _TEXT, _START, _END, _ALONE = "text", "start", "end", "alone"
 _NOT_TEXT = ("script", "style")
+_READ_OTHERWISE = (*_NOT_TEXT, *"textarea title xmp iframe noembed noframes noscript plaintext".split())
 
 Part = tuple[str, str, str]
 """(kind, the characters as they stand there, name of the tag)."""
@@ -68,7 +70,9 @@ def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False
     """
     if "<" not in line and not (placeholders and ("{" in line or "%" in line)):
         return Marked(html.unescape(line) if entities else line, [])
-    parts = [part for event in _events(line) for part in (_split(event) if placeholders else [event])]
+    parts = markup_events(line)
+    if placeholders and ("{" in line or "%" in line):
+        parts = [part for event in parts for part in _split(event)]
     gathered = _Gathered(entities)
     for number, (kind, raw, name) in enumerate(parts):
         if kind == _TEXT:
@@ -104,8 +108,11 @@ class _Events(HTMLParser):
         self._lines = [0]
         if "\n" in line:
             self._lines = [0, *itertools.accumulate(len(part) + 1 for part in line.split("\n"))]
-        self.feed(line)
-        self.close()
+        try:
+            self.feed(line)
+            self.close()
+        except AssertionError:  # how html.parser gives up, on "<![-" for example: from there on it is text
+            self._add(_TEXT)
         return self.found
 
     def _add(self, kind: str, name: str = "") -> None:
@@ -146,11 +153,45 @@ class _Events(HTMLParser):
 _PARSER = _Events()
 
 
-def _events(line: str) -> list[Part]:
-    """(kind, raw, name) of each construct; text that was read in several parts is one."""
+def markup_events(line: str) -> list[Part]:
+    """(kind, raw, name) of each construct, the kind one of text, start, end, alone; nothing of ``line`` is left out."""
     if "<" not in line:
         return [(_TEXT, line, "")]
+    return _plain_events(line) or _parsed_events(line)
+
+
+def _plain_events(line: str) -> list[Part] | None:
+    """The same for a line of text and ordinary tags, of which the parser has to see each only once; else None."""
+    parts: list[Part] = []
+    done = 0
+    while (start := line.find("<", done)) >= 0:
+        end = line.find(">", start) + 1
+        known = _known_tag(line[start:end]) if end else None
+        if known is None:
+            return None
+        if start > done:
+            parts.append((_TEXT, line[done:start], ""))
+        parts.append((known[0], line[start:end], known[1]))
+        done = end
+    return [*parts, (_TEXT, line[done:], "")] if done < len(line) else parts
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _known_tag(tag: str) -> tuple[str, str] | None:
+    """(kind, name) of a tag that ends at its first ``>`` and changes nothing of how the rest is read; else None."""
+    quotes = [tag.count(quote) for quote in "'\""]
+    if tag.count("<") > 1 or all(quotes) or any(count % 2 for count in quotes):
+        return None
+    found = _PARSER.read(tag)
+    if len(found) != 1 or found[0][0] != 0 or found[0][1] == _TEXT or found[0][2] in ("", *_READ_OTHERWISE):
+        return None
+    return found[0][1:]
+
+
+def _parsed_events(line: str) -> list[Part]:
     found = _PARSER.read(line)
+    if not found or found[0][0]:
+        found.insert(0, (0, _ALONE, ""))  # what the parser passes over, like </>
     stops = [start for start, _, _ in found[1:]] + [len(line)]
     events: list[Part] = []
     inside = ""  # of a script or a style: no text

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..alignment.formats import AlignmentFile, Lengths, in_step
+from ..alignment.decide import Link
+from ..alignment.formats import AlignedPair, AlignmentFile, JsonLines, Lengths, in_step
 from ..alignment.pieces import Span
 from ..errors import NormalignError
 from ..files import display_name, read_lines, words_of
@@ -69,31 +70,51 @@ def linked_pairs(
 ) -> Iterator[tuple[int, Side, Side, LinkedPair]]:
     """(line number from 1, source, target, links) of every pair; files of different length are an error.
 
-    ``scores`` is a file with a number per link on each line, in the order of the links.
+    ``scores`` is a file with a number per link on each line, in the order of the links; JSON lines have their own.
     """
-    number = 0
-    confidences = read_lines(scores) if scores is not None else itertools.repeat(None)
+    for number, (source, target, links, known) in enumerate(aligned_sides(reader, file, scores), start=1):
+        found = [(s, t) for s, t, _ in links]
+        yield number, source, target, LinkedPair(len(source.words), len(target.words), found, known)
+
+
+def read_aligned(reader: PairReader, file: AlignmentFile, scores: str | Path | None = None) -> Iterator[AlignedPair]:
+    """Every pair as JSON lines have it."""
+    for source, target, links, known in aligned_sides(reader, file, scores):
+        yield AlignedPair(source.text, target.text, source.words, target.words, links, known)
+
+
+def aligned_sides(
+    reader: PairReader, file: AlignmentFile, scores: str | Path | None = None
+) -> Iterator[tuple[Side, Side, list[tuple[int, int, bool]], dict[Link, float]]]:
+    """Source, target, sorted links (source, target, sure) and the confidence of links of every pair."""
+    lines = enumerate(read_lines(scores), start=1) if scores is not None else None
     for (block,) in in_step([file], reader):
-        sides = zip(reader.block["source"], reader.block["target"], strict=True)
-        for links, (source, target) in zip(block.sentences(), sides, strict=True):
-            number += 1
-            found = [(s, t) for s, t, _ in links]
-            numbers = next(confidences, "")
-            known = None if numbers is None else dict(zip(found, _scores(scores, number, numbers, found), strict=True))
-            yield number, source, target, LinkedPair(len(source.words), len(target.words), found, known)
+        for place, links in enumerate(block.sentences()):
+            known = _own_scores(file, place) if lines is None else _scores(scores, *next(lines, (0, "")), links)
+            yield reader.block["source"][place], reader.block["target"][place], links, known
 
 
-def _scores(path: str | Path | None, number: int, line: str, links: Sequence[object]) -> list[float]:
+def _own_scores(file: AlignmentFile, place: int) -> dict[Link, float]:
+    """The confidences that JSON lines hold; nothing for other files."""
+    if not isinstance(file.sentences, JsonLines):
+        return {}
+    known = file.sentences.pairs[place].confidences
+    return {(t, s): score for (s, t), score in known.items()} if file.reverse else dict(known)
+
+
+def _scores(
+    path: str | Path | None, number: int, line: str, links: Sequence[tuple[int, int, bool]]
+) -> dict[Link, float]:
     name = display_name(path or "")
     try:
         found = [float(word) for word in words_of(line)]
     except ValueError:
         raise NormalignError.at(name, number, f"'{line[:60]}' is not a line of numbers") from None
     if len(found) != len(links):
-        raise NormalignError.at(name, number, f"{len(found)} numbers for {len(links)} links")
+        raise NormalignError.at(name, number or None, f"{len(found)} numbers for {len(links)} links")
     if any(not 0 <= value <= 1 for value in found):
         raise NormalignError.at(name, number, "a score is not between 0 and 1")
-    return found
+    return {(source, target): score for (source, target, _), score in zip(links, found, strict=True)}
 
 
 SEPARATORS = (" ||| ", "\t")

@@ -6,24 +6,27 @@ The rules, beside those of :mod:`fairseq_normalign.projection.spans`:
 2. A pair takes one range of target words, and lies within the range of every pair it was in.
 3. Two ranges that would cross are cut apart where fewest linked words are left outside.
 4. A pair around no words, or around words without a link, is put, empty, where a lone tag would be.
-5. A lone tag at the start or the end of the line stays there. Elsewhere it follows the word it touches: the one before
-   when there is white space behind it only, else the one after. If that word has no link, the other one, and so on
-   outwards; without any links, the place is proportional.
+5. A lone tag at the start or the end of the line stays there. Elsewhere it goes with the word after it; with the one
+   before it when it touches that one alone, or when punctuation follows after a space. If that word has no link, with
+   the other one, and so on outwards; without any links, the place is proportional.
 6. A lone tag stays inside the pairs it was in, and outside those it was not in, at the nearest place.
 """
 
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.pieces import Span
 from .markup import OPEN, Marked, Tag
 from .spans import LinkedPair, project_span
 
+_start, _end = operator.itemgetter(0), operator.itemgetter(1)
 
-@dataclass
+
+@dataclass(slots=True)
 class Element:
     """A pair of tags with the target words it encloses; an empty range has no words."""
 
@@ -35,7 +38,6 @@ class Element:
     """The target words linked to them."""
     range: Span
     ancestors: frozenset[int]
-    confidence: float = 0.0
 
 
 @dataclass
@@ -54,11 +56,10 @@ class Placed:
 def place_tags(marked: Marked, source: Sequence[Span], pair: LinkedPair, *, gaps: str = "close") -> Placed:
     """Place every tag; ``source`` are the words of ``marked.text``."""
     placed = Placed()
-    starts, ends = [start for start, _ in source], [end for _, end in source]
     empty: set[int] = set()
     for position, tag in enumerate(marked.tags):
         if tag.kind == OPEN:
-            span = bisect.bisect_right(ends, tag.at), bisect.bisect_left(starts, marked.tags[tag.partner].at)
+            span = words_before(source, tag.at), _words_begun(source, marked.tags[tag.partner].at)
             if tag.parent in empty or not _project(placed, position, marked.tags, span, pair, gaps):
                 empty.add(position)
             _note_widened(placed, position, marked.tags, span, source)
@@ -66,15 +67,25 @@ def place_tags(marked: Marked, source: Sequence[Span], pair: LinkedPair, *, gaps
     for position, tag in enumerate(marked.tags):
         alone = tag.kind not in (OPEN, "close") or (position in empty) or _lost(placed, position, tag)
         if alone and tag.kind != "close" and not _inside_empty(placed, marked.tags, tag):
-            placed.points[position] = _place_of(placed, position, marked, source, (starts, ends), pair)
+            placed.points[position] = _place_of(placed, position, marked, source, pair)
     return placed
+
+
+def words_before(words: Sequence[Span], at: int) -> int:
+    """How many words end at the character ``at`` or before it."""
+    return bisect.bisect_right(words, at, key=_end)
+
+
+def _words_begun(words: Sequence[Span], at: int) -> int:
+    """How many words begin before the character ``at``."""
+    return bisect.bisect_left(words, at, key=_start)
 
 
 def _project(placed: Placed, position: int, tags: Sequence[Tag], span: Span, pair: LinkedPair, gaps: str) -> bool:
     """Give a pair its range of target words; False when there is none."""
     if span[0] >= span[1]:
         return False
-    projected = project_span(pair, span, gaps=gaps)
+    projected = project_span(pair, span, gaps=gaps, with_confidence=False)
     if not projected.ranges:
         placed.notes.append((position, "unaligned", f"none of its {span[1] - span[0]} words has a link: left empty"))
         return False
@@ -92,20 +103,20 @@ def _project(placed: Placed, position: int, tags: Sequence[Tag], span: Span, pai
             placed.notes.append((position, "unaligned", "no word is left for it in the pair around it: left empty"))
             return False
     own = frozenset(target for source in range(*span) for target in pair.targets[source])
-    placed.elements[position] = Element(position, span, own, (first, last), ancestors, projected.confidence)
+    placed.elements[position] = Element(position, span, own, (first, last), ancestors)
     return True
 
 
 def _note_widened(placed: Placed, position: int, tags: Sequence[Tag], span: Span, source: Sequence[Span]) -> None:
-    edges = (tags[position].at, tags[tags[position].partner].at)
-    inside = [word for word in source[span[0] : span[1]] if any(word[0] < edge < word[1] for edge in edges)]
-    if inside:
+    if span[0] >= span[1]:
+        return
+    if source[span[0]][0] < tags[position].at or tags[tags[position].partner].at < source[span[1] - 1][1]:
         placed.notes.append((position, "widened", "it was inside a word: put around the whole word"))
 
 
 def _uncross(placed: Placed) -> None:
     """Cut crossing ranges apart until every two are nested or apart."""
-    while crossing := _first_crossing(placed):
+    while len(placed.elements) > 1 and (crossing := _first_crossing(placed)):
         left, right = crossing
         cuts = range(right.range[0], left.range[1] + 1)
         cut = min(cuts, key=lambda place: _lost_words(left, right, place))
@@ -127,7 +138,7 @@ def _first_crossing(placed: Placed) -> tuple[Element, Element] | None:
     return None
 
 
-def in_nesting_order(elements) -> list[Element]:
+def in_nesting_order(elements: Iterable[Element]) -> list[Element]:
     """The elements as their opening tags come: outer ones first."""
     return sorted(elements, key=lambda element: (element.range[0], -element.range[1], element.tag))
 
@@ -163,38 +174,29 @@ def _place_of(
     position: int,
     marked: Marked,
     source: Sequence[Span],
-    edges: tuple[list[int], list[int]],
     pair: LinkedPair,
 ) -> int:
     """How many target words are before a tag that stands alone."""
     tag = marked.tags[position]
-    starts, ends = edges
-    before = bisect.bisect_right(ends, tag.at)
+    before = words_before(source, tag.at)
     at_end = marked.tags[tag.partner].at if tag.kind == OPEN else tag.at
-    after = max(before, bisect.bisect_left(starts, at_end))
+    after = max(before, _words_begun(source, at_end))
     if before < len(source) and source[before][0] < tag.at:
         placed.notes.append((position, "widened", "it was inside a word: put before it"))
         after = before
-    wanted = _by_neighbours(placed, position, tag, before, after, (ends, starts), pair)
+    wanted = _by_neighbours(placed, position, marked, before, after, source, pair)
     return _nearest_allowed(placed, tag, wanted, pair.target_length)
 
 
 def _by_neighbours(
-    placed: Placed,
-    position: int,
-    tag: Tag,
-    before: int,
-    after: int,
-    edges: tuple[list[int], list[int]],
-    pair: LinkedPair,
+    placed: Placed, position: int, marked: Marked, before: int, after: int, source: Sequence[Span], pair: LinkedPair
 ) -> int:
     """Rule 5; ``before`` source words are before the tag, and the first one behind it is word ``after``."""
     if before == 0:
         return 0
     if after >= pair.source_length:
         return pair.target_length
-    ends, starts = edges
-    to_left = tag.at == ends[before - 1] and tag.at < starts[after]
+    to_left = _goes_with_word_before(marked.tags[position], marked.text, source[before - 1][1], source[after])
     for distance in range(pair.source_length):
         left, right = before - 1 - distance, after + distance
         found = [max(pair.targets[left]) + 1] if left >= 0 and pair.targets[left] else []
@@ -204,6 +206,14 @@ def _by_neighbours(
             return found[0]
     placed.notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
     return round(before * pair.target_length / pair.source_length)
+
+
+def _goes_with_word_before(tag: Tag, text: str, end: int, following: Span) -> bool:
+    """Whether a tag touches the word before it, which ends at ``end``, or punctuation follows it after a space."""
+    free_behind = tag.at < following[0]
+    touches = tag.at == end and not tag.raw.startswith(" ")
+    punctuation = not any(letter.isalnum() for letter in text[slice(*following)])
+    return free_behind and (touches or punctuation)
 
 
 def _nearest_allowed(placed: Placed, tag: Tag, wanted: int, length: int) -> int:

@@ -12,6 +12,7 @@ The rules, for a span of source words and the links of the sentence pair:
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -38,14 +39,22 @@ class LinkedPair:
         self.target_length = target_length
         self.scores = scores or {}
         self.targets: list[list[int]] = [[] for _ in range(source_length)]
-        self.sources: list[list[int]] = [[] for _ in range(target_length)]
+        """The target words of each source word."""
         for source, target in links:
             if not (0 <= source < source_length and 0 <= target < target_length):
                 raise NormalignError(
                     f"link {source}-{target} is out of range: {source_length} source and {target_length} target words"
                 )
             self.targets[source].append(target)
-            self.sources[target].append(source)
+
+    @functools.cached_property
+    def sources(self) -> list[list[int]]:
+        """The source words of each target word."""
+        found: list[list[int]] = [[] for _ in range(self.target_length)]
+        for source, targets in enumerate(self.targets):
+            for target in targets:
+                found[target].append(source)
+        return found
 
     def score(self, source: int, target: int) -> float:
         """How sure a link is."""
@@ -65,8 +74,8 @@ class Projected:
     """Linked target words that are in none of the ranges."""
 
 
-def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close") -> Projected:
-    """Carry the source words ``span`` (a half-open range) to the target.
+def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close", with_confidence: bool = True) -> Projected:
+    """Carry the source words ``span`` (a half-open range) to the target; without its confidence is faster.
 
     >>> pair = LinkedPair(3, 5, [(0, 0), (0, 4), (1, 2), (2, 3)])
     >>> project_span(pair, (0, 1)).ranges, project_span(pair, (0, 1), gaps="split").ranges
@@ -79,7 +88,7 @@ def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close") -> Projec
         return Projected((), 0.0)
     if end - start == pair.source_length:
         everything = ((0, pair.target_length),)
-        return Projected(everything, confidence_of(pair, span, everything))
+        return Projected(everything, confidence_of(pair, span, everything) if with_confidence else 0.0)
     own = {target for source in range(start, end) for target in pair.targets[source]}
     if not own:
         between = _between_neighbours(pair, span)
@@ -87,8 +96,9 @@ def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close") -> Projec
     ranges = ((min(own), max(own) + 1),) if gaps == "close" else tuple(_parts(pair, own))
     if gaps == "main":
         ranges = (max(ranges, key=lambda part: sum(part[0] <= target < part[1] for target in own)),)
-    kept = sum(any(first <= target < last for first, last in ranges) for target in own)
-    return Projected(ranges, confidence_of(pair, span, ranges), left_out=len(own) - kept)
+    kept = len(own) if gaps == "close" else sum(any(first <= target < last for first, last in ranges) for target in own)
+    confidence = confidence_of(pair, span, ranges) if with_confidence else 0.0
+    return Projected(ranges, confidence, left_out=len(own) - kept)
 
 
 def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float:

@@ -184,4 +184,4 @@ def _filled(text: str, fill: Mapping[str, str]) -> str:
 
 def asset(name: str) -> str:
     """The text of a file that comes with the package."""
-    return files(__package__).joinpath("assets", name).read_text(encoding="utf-8")
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")

@@ -142,7 +142,8 @@ class AlignmentTask:
         replaces = getattr(args, "replace_unk", None) is not None
         plain = copy.copy(args)
         plain.print_alignment = None
-        generator = super().build_generator(models, plain, *others, **options)  # type: ignore[misc]
+        given = {name: value for name, value in options.items() if value is not None}  # not every task takes them all
+        generator = super().build_generator(models, plain, *others, **given)  # type: ignore[misc]
         if not form and not replaces and self.settings.normalign_dump is None:
             return generator
         self._hide_tags(generator)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,8 +14,8 @@ from .subwords import SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
 from .vocabulary import NUMBERS
 
-CACHED_WORDS = 200_000
-"""Words whose pieces are remembered; bounds the memory on a text of any length."""
+CACHED_WORDS = 40_000
+"""Words of each side whose pieces are remembered, the last used ones: bounds the memory on a text of any length."""
 
 LONGEST_WORD = 1000
 """Letters; what is longer is no word but damage. It is one unknown piece: splitting it would take very long."""
@@ -73,7 +74,7 @@ class LineEncoder:
         self._front = [dictionary[index] for index in front]
         self._end = [dictionary[index] for index in end]
         self._is_tag = re.compile(tags).fullmatch
-        self._known: dict[str, tuple[list[str], list[int]]] = {}
+        self._pieces_of = functools.lru_cache(CACHED_WORDS)(self._split)
         self.seen = 0
         """Pieces so far, language tags not counted."""
         self.unknown = 0
@@ -107,21 +108,22 @@ class LineEncoder:
         indices: list[int] = []
         spans: list[Span] = []
         for word in words:
-            known = self._known.get(word) or self._learn(word)
+            known = self._pieces_of(word)
             start = len(pieces)
             pieces += known[0]
             indices += known[1]
             spans.append((start, len(pieces)))
         return words, pieces, indices, spans
 
-    def _learn(self, word: str) -> tuple[list[str], list[int]]:
-        if len(self._known) >= CACHED_WORDS:
-            self._known.clear()
+    def _split(self, word: str) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """The pieces of a word and their indices. Pieces that the dictionary has are its own texts, not copies."""
         if len(word) > LONGEST_WORD:
-            return [self._dictionary.unk_word], [self._dictionary.unk()]
+            return (self._dictionary.unk_word,), (self._dictionary.unk(),)
         pieces = self._splitter([word]) or [self._dictionary.unk_word]  # a word that normalization makes vanish
-        self._known[word] = pieces, [self._dictionary.index(piece) for piece in pieces]
-        return self._known[word]
+        indices = tuple(self._dictionary.index(piece) for piece in pieces)
+        unknown = self._dictionary.unk()
+        named = zip(pieces, indices, strict=True)
+        return tuple(piece if index == unknown else self._dictionary[index] for piece, index in named), indices
 
     def _encoded(
         self, tags: list[str], words: Sequence[str], pieces: list[str], indices: list[int], spans: Sequence[Span]

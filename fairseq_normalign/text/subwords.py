@@ -33,8 +33,8 @@ class AlreadyPieces:
         return list(words)
 
 
-REMEMBERED = 200_000
-"""Words whose pieces subword-nmt keeps in memory."""
+REMEMBERED = 1000
+"""Words whose pieces subword-nmt keeps in memory; the encoder of lines keeps more, and needs these no second time."""
 
 
 class SubwordNmt:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import platform
 import sys
@@ -52,6 +53,7 @@ class Plan:
     widths: tuple[int, ...] = (256, 512, 1024)
     files: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scored: int = 1_000_000
+    projected: int = 50_000
 
 
 QUICK = Plan(3, 8, 2, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
@@ -68,6 +70,18 @@ def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Ro
     yield Row("all 6 layers and all heads, norms and weights / plain forward pass", _of(seconds, "heads"))
     yield Row("peak memory, layer 2 / plain forward pass", _of(memory, "low"), "<= 1.2")
     yield Row("peak memory, all layers / plain forward pass", _of(memory, "every"), "<= 1.2")
+
+
+def library(plan: Plan, results: dict[str, Any]) -> Iterator[Row]:
+    """The same for a model of Hugging Face transformers, where the library is installed."""
+    if importlib.util.find_spec("transformers") is None:
+        return
+    seconds = alone("transformers_passes", "seconds", plan.pairs, 30, plan.repetitions)
+    results["transformers"] = {"cpu_seconds": seconds}
+    yield Row("transformers: norms at layer 2 of 6 / plain forward pass with softmax", _of(seconds, "low"), "<= 0.6")
+    yield Row("transformers: all layers and heads, norms and weights / plain forward pass", _of(seconds, "every"))
+    low, asked = seconds["low"], seconds["asked"]
+    yield Row("transformers: norms at layer 2 of 6 / output_attentions=True of all layers", low / asked)
 
 
 def formulas(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
@@ -113,6 +127,8 @@ def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")
     scored = results["scoring"] = alone("scoring", "measure", plan.scored)
     yield Row("scoring: loop over Python sets / normalign score", scored["times_faster"], ">= 5")
+    projected = results["projecting"] = alone("projecting", "measure", plan.projected)
+    yield Row("marked lines projected in a CPU second / 10,000", projected["lines_per_second"] / 10_000, ">= 1")
 
 
 def growth(plan: Plan, folder: Path, results: dict[str, Any]) -> None:
@@ -162,7 +178,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         checkpoint = make_checkpoint(folder / "wmt", WMT)
-        steps = (passes(plan, checkpoint, results), formulas(plan, checkpoint, results))
+        steps = (
+            passes(plan, checkpoint, results),
+            library(plan, results),
+            formulas(plan, checkpoint, results),
+        )
         for step in (*steps, generation(plan, checkpoint, results), files(plan, folder, results)):
             for row in step:
                 rows.append(row)

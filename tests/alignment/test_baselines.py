@@ -1,8 +1,6 @@
 """Statistical aligners, with stand-ins for their programs that align word n with word n."""
 
 import importlib.util
-import stat
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +9,7 @@ import pytest
 from fairseq_normalign.alignment import baselines
 from fairseq_normalign.alignment.baselines import align, read_bitext
 from fairseq_normalign.errors import NormalignError
+from tests.conftest import write_program
 
 FAST_ALIGN = """
 lines = open(sys.argv[2], encoding="utf-8", newline="\\n").read().split("\\n")[:-1]
@@ -51,10 +50,7 @@ PAIRS = [(["das", "Haus"], ["the", "house"]), ([], ["empty"]), (["ja"], ["yes", 
 
 
 def program(directory: Path, name: str, code: str) -> Path:
-    path = directory / name
-    path.write_text(f"#!{sys.executable}\nimport sys\n{code}", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+    return write_program(directory / name, f"import sys\n{code}")
 
 
 def test_pairs_with_an_empty_side_stay_without_links(tmp_path):

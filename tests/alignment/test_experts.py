@@ -8,12 +8,15 @@ import pytest
 from fairseq_normalign.alignment import experts
 from fairseq_normalign.alignment.experts import (
     Expert,
+    agree,
     bottom_third,
     default_expert,
+    neighbour_support,
     own_agreement,
     parse_expert,
     product,
     vote,
+    with_posterior,
 )
 from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
@@ -148,8 +151,77 @@ def test_the_default_expert(layers, low):
 
 def test_an_expert_multiplies_what_was_read():
     expert = parse_expert("1:awi,2:awo^0.5")
-    read = [RANDOM.random((3, 3)) for _ in expert.readings]
-    combined, _ = expert.combine([(one, np.zeros(3)) for one in read])
-    np.testing.assert_allclose(combined, product(read, [1, 0.5]))
+    read = [(RANDOM.random((3, 3)), RANDOM.random(3)) for _ in expert.readings]
+    soft, null = expert.combine(read)
+    np.testing.assert_allclose(soft, product([one for one, _ in read], [1, 0.5]))
+    for t in range(3):
+        shares = [(one[t] / one[t].sum() + 0.01, nothing[t] / one[t].sum() + 0.01) for one, nothing in read]
+        words = (shares[0][0] * shares[1][0] ** 0.5).sum()
+        assert null[t] == pytest.approx(shares[0][1] * shares[1][1] ** 0.5 / words)
+
+
+def test_one_reading_alone_stays_as_it_was_read():
+    soft, null = RANDOM.random((2, 3)), RANDOM.random(2)
+    found = parse_expert("1:awi").combine([(soft, null)])
+    assert found[0] is soft
+    assert found[1] is null
+
+
+def test_an_expert_needs_readings():
     with pytest.raises(ValueError, match="no expert"):
         Expert((), ())
+
+
+def slow_support(agreed):
+    height, width = agreed.shape
+    found = np.zeros((height, width))
+    for t in range(height):
+        for s in range(width):
+            before = agreed[t - 1, s - 1] if t and s else float(t == s == 0)
+            after = (
+                agreed[t + 1, s + 1] if t + 1 < height and s + 1 < width else float((t, s) == (height - 1, width - 1))
+            )
+            found[t, s] = (0.5 + (before + after) / 2) ** 0.5
+    return found
+
+
+@pytest.mark.parametrize("size", [(3, 4), (1, 1), (1, 3), (2, 2)])
+def test_neighbours_support_a_pair_of_words(size):
+    agreed = RANDOM.random(size)
+    np.testing.assert_allclose(neighbour_support(agreed), slow_support(agreed))
+
+
+def test_agree_is_the_slow_formula_for_two_directions():
+    forward, backward = RANDOM.random((3, 4)), RANDOM.random((4, 3))
+    rows, columns = forward / forward.sum(1, keepdims=True), backward / backward.sum(1, keepdims=True)
+    support = slow_support(np.sqrt(rows * columns.T))
+    rows, columns = rows * support, columns * support.T
+    rows, columns = rows / rows.sum(1, keepdims=True), columns / columns.sum(1, keepdims=True)
+    np.testing.assert_allclose(agree(forward, backward), np.sqrt(rows * columns.T))
+
+
+def test_agree_with_one_direction_is_its_own_agreement():
+    soft = RANDOM.random((4, 4))
+    rows = soft / soft.sum(1, keepdims=True)
+    rows = rows * slow_support(own_agreement(soft))
+    np.testing.assert_allclose(agree(soft), own_agreement(rows))
+
+
+def test_a_neighbour_decides_between_two_equal_words():
+    soft = np.array([[0.8, 0.1, 0.1], [0.1, 0.45, 0.45], [0.1, 0.45, 0.45]])
+    agreed = agree(soft)
+    assert agreed[1].argmax() == 1
+    assert agreed[2].argmax() == 2
+
+
+def test_agree_of_empty_sides():
+    assert agree(np.zeros((2, 0))).shape == (2, 0)
+    assert agree(np.zeros((0, 2)), np.zeros((2, 0))).shape == (0, 2)
+
+
+def test_a_posterior_is_multiplied_in():
+    soft, posterior = RANDOM.random((3, 4)), RANDOM.random((3, 4)) / 4
+    expected = soft * (posterior + 0.03) ** 0.4
+    np.testing.assert_allclose(with_posterior(soft, posterior), expected / expected.sum(axis=1, keepdims=True))
+    with pytest.raises(ValueError, match="shape"):
+        with_posterior(soft, posterior.T)

@@ -150,6 +150,14 @@ def test_only_so_many_cells_are_learned_from():
     assert "b" in model._words[0].numbers
 
 
+def test_forms_of_a_word_share_what_is_learned():
+    pairs = [(["gehen", f"s{n}"], ["walking", f"t{n}"]) for n in range(30)]
+    for stem, is_known in ((5, True), (None, False)):
+        model = HmmAligner.train(pairs, stem=stem)
+        forward, _ = model.posteriors(["s1", "neu", "gehende"], ["walkings", "other", "t1"])
+        assert (forward[0].argmax() == 2) == is_known
+
+
 def test_empty_sides_are_left_out_and_nothing_is_an_error():
     model = HmmAligner.train([([], ["x"]), (["a"], []), (["a"], ["x"])])
     assert model.posteriors(["a"], ["x"])[0].shape == (1, 1)

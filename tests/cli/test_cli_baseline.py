@@ -1,11 +1,11 @@
 import json
-import stat
 import subprocess
 import sys
 
 import pytest
 
 from fairseq_normalign.cli import main
+from tests.conftest import write_program
 
 DIAGONAL = """
 for line in open("text"):
@@ -18,10 +18,8 @@ for line in open("text"):
 def bitext(tmp_path):
     (tmp_path / "s").write_text("Das Haus\n\nJa\n", encoding="utf-8")
     (tmp_path / "t").write_text("The house\nempty\nYes\n", encoding="utf-8")
-    path = tmp_path / "bin" / "fast_align"
-    path.parent.mkdir()
-    path.write_text(f"#!{sys.executable}\n{DIAGONAL}", encoding="utf-8")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    (tmp_path / "bin").mkdir()
+    write_program(tmp_path / "bin" / "fast_align", DIAGONAL)
     return tmp_path
 
 

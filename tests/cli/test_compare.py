@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
+from fairseq_normalign.alignment.decide_links import agreed_links
 from fairseq_normalign.alignment.gold import read_gold, read_links
 from fairseq_normalign.alignment.score import score
-from fairseq_normalign.alignment.symmetrize import agreement, symmetrize_soft
 from fairseq_normalign.cli import main
 
 
@@ -56,7 +56,7 @@ def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gol
         assert run("align", *arguments, "--layer", layer, "--setting", setting, "-o", tmp_path / "links",
                    "--soft", tmp_path / "soft") == 0  # fmt: skip
         softs.append((tmp_path / "soft").read_text().splitlines())
-    links = [symmetrize_soft(agreement(*map(matrix, lines)), "agreed-union") for lines in zip(*softs, strict=True)]
+    links = [agreed_links(*map(matrix, lines), "agreed-union", 0.1)[0] for lines in zip(*softs, strict=True)]
     assert found["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
 
 
@@ -114,13 +114,13 @@ def test_links_of_fewer_sentences_are_refused(tiny_pair, gold, tmp_path, capsys)
 
 
 def test_layers_says_what_it_chose(tiny_pair, capsys):
-    assert run("layers", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
     one = json.loads(capsys.readouterr().out)
     assert len(one["forward"]["layers"]) == 6
     assert one["forward"]["choice"]["criterion"] == "lexicon"
-    assert run("layers", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
     both = capsys.readouterr().out
     assert both.count("chosen: --method") == 2
     assert "supported" in both
-    assert run("layers", *tiny_pair.arguments(), "--sample", 5) == 0
+    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--sample", 5) == 0
     assert "unsure: only 5 sentence pairs" in capsys.readouterr().out

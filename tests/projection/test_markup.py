@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from fairseq_normalign.alignment.gold import read_links
 from fairseq_normalign.files import read_lines
 from fairseq_normalign.projection.inserting import project_markup
-from fairseq_normalign.projection.markup import parse_markup, strip_markup
+from fairseq_normalign.projection.markup import _parsed_events, _plain_events, parse_markup, strip_markup
 from fairseq_normalign.projection.placeholders import find_placeholders
 from fairseq_normalign.projection.spans import LinkedPair
 from fairseq_normalign.text.words import WORD_KINDS, find_words, space_words
@@ -80,6 +80,28 @@ def test_any_characters_lose_nothing(line, target):
     there = "".join(note.tag for note in result.notes if note.what == "already there")
     raws = "".join(tag.raw for tag in marked.tags)
     assert sorted((result.line + there).replace(" ", "")) == sorted((target + raws).replace(" ", ""))
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["</>", "</>a", "<", "a<", "<!", "<!-- a", "<b", "</", "<a href='x", "<![CDATA[", "<![-- c -->a", "<?", "&", "&#"],
+)
+def test_unfinished_markup_is_kept(line):
+    assert project(line, "", []).line.replace("a", "").strip() in line
+    marked = parse_markup(line)
+    assert len(marked.text) + sum(len(tag.raw) for tag in marked.tags) == len(line)
+
+
+CONSTRUCTS = (
+    *("<b>", "</b>", "<br/>", "<a href='x'>", '<a b="1>2">', "a", " <", ">", "<!--", "-->", "<title>", "<script>"),
+    *("</script>", "'", "<B x>", "</", "&amp;", "<1>"),
+)
+
+
+@given(st.lists(st.sampled_from(CONSTRUCTS), max_size=9).map("".join))
+@settings(max_examples=600, deadline=None)
+def test_the_short_cut_reads_as_the_parser_does(line):
+    assert (_plain_events(line) or _parsed_events(line)) == _parsed_events(line)
 
 
 @given(data=st.data())
@@ -162,7 +184,9 @@ RULES = [
     ("no links at all", "a <b>b</b> c d<br/> e", "A B C D", "", "A <b></b>B C<br/> D"),
     ("no target words", "<b>a</b> b", "", "", "<b></b>"),
     ("no source words", "<br/> ", "A B", "", "<br/>A B"),
-    ("a placeholder", "Press {0} to go", "zum Gehen drücken", "0-2 1-0 2-1", "zum Gehen drücken {0}"),
+    ("a placeholder", "Wir haben {0} Dateien gefunden", "We found files", "0-0 1-1 2-2 3-1", "We found {0} files"),
+    ("a placeholder before punctuation", "Klick {0} , ja", "yes , click", "0-2 1-1 2-0", "yes , click {0}"),
+    ("a placeholder without spaces", "a ({0}) b", "B A ( )", "0-1 1-2 2-0", "B A {0}( )"),
     ("a placeholder that is there", "Press {0} to go", "zum {0} Gehen drücken", "0-3 1-0 2-2",
      "zum {0} Gehen drücken"),
     ("upper case is the same name", "<B>a</b> b", "B A", "0-1 1-0", "B <B>A</b>"),
@@ -216,9 +240,9 @@ def test_what_a_reader_should_know_is_reported(line, target, links, what):
 
 
 def test_confidence_falls_with_unlinked_words_and_gaps():
-    full = project("<b>a b</b> c", "A B C", [(0, 0), (1, 1), (2, 2)]).confidences
-    half = project("<b>a b</b> c", "A B C", [(0, 0), (2, 2)]).confidences
-    gap = project("<b>a b</b> c", "A C B", [(0, 0), (1, 2), (2, 1)]).confidences
+    full = project("<b>a b</b> c", "A B C", [(0, 0), (1, 1), (2, 2)], confidence=True).confidences
+    half = project("<b>a b</b> c", "A B C", [(0, 0), (2, 2)], confidence=True).confidences
+    gap = project("<b>a b</b> c", "A C B", [(0, 0), (1, 2), (2, 1)], confidence=True).confidences
     assert full == [1.0]
     assert half == [pytest.approx(2 / 3)]
     assert gap == [pytest.approx(4 / 5)]

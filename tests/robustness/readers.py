@@ -27,8 +27,13 @@ from fairseq_normalign.alignment.gold import read_gold
 from fairseq_normalign.alignment.pieces import Segmentation
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
+from fairseq_normalign.projection.inserting import project_markup
+from fairseq_normalign.projection.label_files import read_conll, read_json_labels, write_conll
+from fairseq_normalign.projection.markup import parse_markup
+from fairseq_normalign.projection.spans import LinkedPair
 from fairseq_normalign.report.sources import read_soft
 from fairseq_normalign.resumable import ResumableFiles
+from fairseq_normalign.text.words import space_words
 from tests.conftest import REPOSITORY
 
 from .mutations import mutated
@@ -81,6 +86,41 @@ def _alignment(format: str, **options: Any) -> Callable[[bytes, Path], object]:
 
 SOURCE = b"a b c\nd e\nf\n"
 TARGET = b"x y\nz w v\nu\n"
+
+
+JSON_LINE = (
+    b'{"normalign": 1, "source": "a b", "target": "c", "source_words": [[0, 1], [2, 3]], "target_words": [[0, 1]], '
+    b'"links": [{"source": 1, "target": 0, "confidence": 0.5}, {"source": 0, "target": 0, "sure": false}]}\n'
+)
+JSON_LABELS = b'{"text": "Anna sings", "spans": [{"start": 0, "end": 4, "label": "PER"}]}\n{"text": "", "spans": []}\n'
+MARKED = b'See <a href="x">the <b>page</b></a>.<br/>\n<!-- c -->a &amp; b<script>x</script>\n'
+
+
+def _json_labels(content: bytes, folder: Path) -> None:
+    for side in read_json_labels(_file(folder, content), None, space_words):
+        labels, spans = side.extra
+        assert len(labels) == len(spans)
+        assert all(0 <= label.words[0] <= label.words[1] <= len(side.words) for label in labels)
+
+
+def _conll(content: bytes, folder: Path) -> None:
+    sides = list(read_conll(_file(folder, content)))
+    again = io.StringIO()
+    for side in sides:
+        assert not write_conll(again, side, side.extra[0])
+    written = list(read_conll(_file(folder, again.getvalue().encode(), "again")))
+    assert [side.extra[0] for side in written] == [side.extra[0] for side in sides]
+
+
+def _markup(content: bytes, folder: Path) -> None:
+    """Through an identity alignment a line becomes itself, unless a tag is inside a word."""
+    for line in read_lines(_file(folder, content)):
+        marked = parse_markup(line)
+        words = space_words(marked.text)
+        pair = LinkedPair(len(words), len(words), [(n, n) for n in range(len(words))])
+        result = project_markup(marked, words, marked.text, words, pair)
+        there = any(note.what in ("widened", "already there") for note in result.notes)
+        assert there or result.line == line
 
 
 def _gold(content: bytes, folder: Path) -> None:
@@ -142,7 +182,7 @@ def _dictionary(content: bytes, folder: Path) -> None:
 
 
 def _literal(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.hosts.fairseq.checkpoints import literal
+    from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
 
     value = literal(content.decode("utf-8", errors="replace"))
     if value == value:  # not NaN
@@ -414,6 +454,10 @@ def readers() -> dict[str, Reader]:
         "naacl": Reader([naacl], _alignment("naacl")),
         "rwth": Reader([rwth], _alignment("rwth", base=1)),
         "fairseq log": Reader([LOG], _alignment("fairseq", allow_missing=True)),
+        "JSON lines": Reader([JSON_LINE, JSON_LINE * 2], _alignment("jsonl")),
+        "JSON labels": Reader([JSON_LABELS], _json_labels),
+        "CoNLL": Reader([b"Anna\tB-PER\nsings\tO\n\nRome S-LOC\n", b"# x\na NN I-A\nb NN E-A\n"], _conll),
+        "markup": Reader([MARKED, b"a {0} %1$s <x/> {{b}}\n<b><i></b></i>\n"], _markup),
         "any format": Reader(
             [pharaoh, talp + b"0-0\n", naacl, rwth + b"S 0 0\n", LOG.replace(b"-1", b"-2", 0)],
             _alignment("auto", allow_missing=True),

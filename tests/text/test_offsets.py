@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import unicodedata
 
@@ -18,7 +19,8 @@ from fairseq_normalign.text.words import space_words, words_at
 
 from .random_lines import random_line
 
-LINES = 5000
+LINES = int(os.environ.get("NORMALIGN_OFFSET_LINES", "1000"))
+"""Random lines of each test; NORMALIGN_OFFSET_LINES=5000 takes a minute or two."""
 
 
 def lines(seed: int, count: int = LINES):

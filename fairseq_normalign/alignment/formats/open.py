@@ -13,11 +13,12 @@ from ...errors import NormalignError
 from ...files import open_input
 from .blocks import Block
 from .ids import IdSentences, gather_naacl, gather_rwth
+from .json_lines import JsonLines
 from .link_lines import ByteLines, LinkLines
 from .log import GenerateLog
 from .option_names import PYTHON_OPTIONS, OptionNames, with_value
 
-FORMATS = ("pharaoh", "talp", "naacl", "rwth", "fairseq")
+FORMATS = ("pharaoh", "talp", "naacl", "rwth", "fairseq", "jsonl")
 
 ENOUGH_SENTENCES = 10
 """With at least this many sentences with links, no index 0, and an index 1 in at least half of them, a file counts
@@ -28,6 +29,7 @@ LONGEST_SENTENCE = 1_000_000
 
 _PEEKED = 1000
 _SIGNS = (
+    ("jsonl", re.compile(rb"\{")),
     ("rwth", re.compile(rb"SENT:")),
     ("fairseq", re.compile(rb"[SHAPTD]-[0-9]+\t")),
     ("naacl", re.compile(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SP]\b|[ \t][0-9.]|$)")),
@@ -44,7 +46,7 @@ class AlignmentFile:
 
     def __init__(
         self,
-        sentences: LinkLines | IdSentences | GenerateLog,
+        sentences: LinkLines | IdSentences | GenerateLog | JsonLines,
         name: str,
         format: str,
         *,
@@ -183,7 +185,7 @@ def open_alignment(
         if not lines.peek(1):
             raise NormalignError(f"{lines.name}: the file is empty")
         found = _recognised(lines, options) if format == "auto" else format
-        sentences: LinkLines | IdSentences | GenerateLog
+        sentences: LinkLines | IdSentences | GenerateLog | JsonLines
         base_given = base is not None
         if found == "naacl":
             sentences = gather_naacl(lines, base=base, base_option=options.base)
@@ -193,6 +195,9 @@ def open_alignment(
         elif found == "fairseq":
             sentences = GenerateLog(lines, nth=nth, allow_missing=allow_missing, hint=options.missing_hint)
             base = 0 if base is None else base
+        elif found == "jsonl":
+            sentences = JsonLines(lines)
+            base, reverse = 0 if base is None else base, False if reverse is None else reverse
         else:
             sentences = LinkLines(lines, talp=format != "pharaoh")
         yield AlignmentFile(

@@ -8,12 +8,11 @@ every fairseq module that name is replaced by a parser of literals.
 from __future__ import annotations
 
 import argparse
-import ast
 import binascii
 import contextlib
 import enum
+import importlib
 import io
-import operator
 import pickle
 import re
 import struct
@@ -22,43 +21,16 @@ import types
 import zipfile
 import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from omegaconf.errors import OmegaConfBaseException
 
 from ...errors import NormalignError, reason_of
-
-SHARES = frozenset(("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"))
-"""Numbers that the modules of a model keep, and compare only when they run."""
-
-EVALUATED_ARGUMENTS = (
-    "adaptive_softmax_cutoff",
-    "adaptive_input_cutoff",
-    "adam_betas",
-    "adamax_betas",
-    "adafactor_eps",
-    "lamb_betas",
-    "character_filters",
-    "convolutions",
-    "encoder_convolutions",
-    "decoder_convolutions",
-    "encoder_attention",
-    "decoder_attention",
-    "encoder_layers",
-    "decoder_layers",
-    "encoder_kernel_size_list",
-    "decoder_kernel_size_list",
-    "conv_feature_layers",
-    "pretrained",
-    "wer_args",
-    "lr",
-    "update_freq",
-)
-"""Arguments that some part of fairseq evaluates: named, so that a refusal can say which one it was."""
-
+from .checkpoint_arguments import check_arguments, check_references, check_sizes, literal
 
 # -- unpickling -------------------------------------------------------------------------------------------------------
 
@@ -70,7 +42,8 @@ def allow_list() -> list[Any]:
 
 def _numpy_types() -> list[Any]:
     """A training run with ``--eval-bleu`` stores numpy scalars; numpy 1 wrote them under other module names."""
-    multiarray = np._core.multiarray if hasattr(np, "_core") else np.core.multiarray  # type: ignore[attr-defined]
+    package = "numpy._core" if hasattr(np, "_core") else "numpy.core"
+    multiarray: Any = importlib.import_module(f"{package}.multiarray")
     functions = [multiarray._reconstruct, multiarray.scalar]
     renamed: list[Any] = [
         (function, f"{package}.multiarray.{function.__name__}")
@@ -123,8 +96,12 @@ def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ign
             raise NormalignError(f"{name}: {_refusal(error)}") from None
         except BROKEN as error:
             raise NormalignError(f"{name}: not a whole checkpoint ({_first_line(error)})") from None
-    check_arguments(state, name)
-    check_sizes(state, name)
+    try:
+        check_references(state, name)
+        check_arguments(state, name)
+        check_sizes(state, name)
+    except (RecursionError, OmegaConfBaseException) as error:
+        raise NormalignError(f"{name}: its arguments cannot be read ({_first_line(error)})") from None
     return without_fused_projections(state)
 
 
@@ -205,124 +182,51 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-# -- sizes ------------------------------------------------------------------------------------------------------------
-
-FEWEST_LAYERS, FEWEST_POSITIONS = 100, 100_000
-"""Layers and positions that any checkpoint may ask for; fairseq's own tables of positions go so far."""
-LARGEST_VIEW = 1_000_000
-
-
-def check_sizes(state: dict[str, Any], name: str) -> None:
-    """Refuse a checkpoint that asks for a model larger than what it holds: a small file must not fill the memory."""
-    model = state.get("model")
-    tensors = {key: value for key, value in model.items() if torch.is_tensor(value)} if isinstance(model, dict) else {}
-    for key, tensor in tensors.items():
-        if tensor.numel() > LARGEST_VIEW and tensor.nbytes > tensor.untyped_storage().nbytes():
-            raise NormalignError(f"{name}: refused: its parameter {key} is larger than its data")
-    widest = max((size for tensor in tensors.values() for size in tensor.shape), default=0)
-    found = {side: _layer_count(tensors, side) for side in ("encoder", "decoder")}
-    for key, value in _arguments(state.get("args"), state.get("cfg")):
-        side, _, what = key.partition("_")
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            continue
-        if key in ("max_source_positions", "max_target_positions"):
-            allowed = max(FEWEST_POSITIONS, widest)
-        elif side in found and what == "layers":
-            allowed = max(FEWEST_LAYERS, found[side])
-        elif side in found and what in ("embed_dim", "ffn_embed_dim", "input_dim", "output_dim", "attention_heads"):
-            allowed = widest
-        else:
-            continue
-        if tensors and not value <= allowed:
-            raise NormalignError(f"{name}: refused: it asks for {key} {value}, its parameters have room for {allowed}")
-
-
-def _layer_count(tensors: dict[str, Any], side: str) -> int:
-    numbers = (re.match(rf"{side}\.(?:sentence_encoder\.)?layers\.(\d{{1,6}})\.", key) for key in map(str, tensors))
-    return max((int(found[1]) + 1 for found in numbers if found), default=0)
-
-
-# -- arguments that fairseq evaluates ---------------------------------------------------------------------------------
-
-
-def check_arguments(state: Any, name: str) -> None:
-    """Refuse a checkpoint whose arguments hold code where fairseq would evaluate it, or text where it would compute."""
-    if not isinstance(state, dict):
-        raise NormalignError(f"{name}: not a fairseq checkpoint (a {type(state).__name__} instead of a dictionary)")
-    for key, value in _arguments(state.get("args"), state.get("cfg")):
-        if key in SHARES and isinstance(value, str):
-            raise NormalignError(f"{name}: its argument {key} is not a number but {_shown(value)}")
-        if key in EVALUATED_ARGUMENTS and isinstance(value, str):
-            try:
-                literal(value)
-            except NormalignError:
-                raise NormalignError(
-                    f"{name}: refused: its argument {key} is not a literal but {_shown(value)}"
-                ) from None
-
-
-def _arguments(*containers: Any) -> Iterator[tuple[str, Any]]:
-    """Every (name, value) in nested namespaces and mappings."""
-    for container in containers:
-        if isinstance(container, argparse.Namespace):
-            container = vars(container)
-        if hasattr(container, "items"):
-            for key in container:  # omegaconf 2.0's items() cannot hold a Namespace
-                value = container[key]
-                yield str(key), value
-                yield from _arguments(value)
-
-
-def literal(text: str) -> Any:
-    """What ``eval`` is used for in fairseq, without evaluating: literals, and sums and repeats of them.
-
-    ``"(0.9, 0.98)"``, ``"[0.25] * 3"`` and ``"[(512, 3)] * 19 + [(2048, 1)]"`` are all there is.
-    """
-    if not isinstance(text, str):  # fairseq counts on this: its eval_bool(True) ends in a TypeError
-        raise TypeError("a string is needed")
-    try:
-        return _value(ast.parse(text.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, OverflowError):
-        raise NormalignError(
-            f"{_shown(text)} is not a literal; numbers, strings, lists and tuples are allowed"
-        ) from None
-
-
-OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-}
-LARGEST_REPEAT = 10_000
-
-
-def _value(node: ast.expr) -> Any:
-    if isinstance(node, (ast.List, ast.Tuple)):
-        values = [_value(element) for element in node.elts]
-        return values if isinstance(node, ast.List) else tuple(values)
-    if isinstance(node, ast.BinOp) and type(node.op) in OPERATORS:
-        left, right = _value(node.left), _value(node.right)
-        parts = next((side for side in (left, right) if isinstance(side, (list, tuple, str))), None)
-        if parts is not None and isinstance(node.op, ast.Mult):
-            count = next((side for side in (left, right) if isinstance(side, int)), 0)
-            if count * max(1, len(parts)) > LARGEST_REPEAT:  # repeats of repeats, too
-                raise ValueError("too large")
-        return OPERATORS[type(node.op)](left, right)
-    return ast.literal_eval(node)
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:77] + "...")
-
-
 # -- closing the doors in fairseq -------------------------------------------------------------------------------------
+
+
+def without_unknown_parts(state: Any) -> Any:
+    """An old checkpoint without its criterion and the like, where they are of somebody's own code: only training needs
+    them. A task or architecture that is not known is said in one line."""
+    args = state.get("args")
+    if not isinstance(args, argparse.Namespace):
+        return state
+    from fairseq.registry import REGISTRIES
+
+    check_names(args)
+    known = {
+        name: value
+        for name, value in vars(args).items()
+        if name not in REGISTRIES or value is None or value in REGISTRIES[name]["registry"]
+    }
+    return {**state, "args": argparse.Namespace(**known)}
+
+
+def check_names(arguments: Any, *, is_task_given: bool = False) -> None:
+    """Raise a ValueError for a task or architecture of somebody's own code that is not loaded.
+
+    ``is_task_given``: another task has been chosen than the one that is saved.
+    """
+    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+    from fairseq.tasks import TASK_REGISTRY
+
+    task = getattr(arguments, "task", None)
+    is_saved = isinstance(arguments, argparse.Namespace) and task is not None and not is_task_given
+    if is_saved and task not in TASK_REGISTRY:
+        raise ValueError(f"its task '{task}' is not known here; load the user-dir that it belongs to")
+    names = [getattr(arguments, name, None) for name in ("_name", "arch")]
+    found = [name for name in names if isinstance(name, str)]
+    if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
+        raise ValueError(f"its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to")
 
 
 class _SafeTorch(types.ModuleType):
     """``torch`` as ``fairseq.checkpoint_utils`` sees it: everything as it is, except ``load``."""
 
-    load = staticmethod(safe_load)
+    @staticmethod
+    def load(*args: Any, **options: Any) -> Any:
+        """Load safely, and without parts of a training that are not known here: fairseq would look them up."""
+        return without_unknown_parts(safe_load(*args, **options))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(torch, name)

@@ -47,6 +47,8 @@ def add_gates(model: nn.Module, kinds: Sequence[str], start: float, speed: float
             attention.gates = HeadGates(attention.num_heads, start, speed)
             # a bound method, so that a copy of the model gets hooks of its own gates
             attention.v_proj.register_forward_hook(attention.gates.on_values)
+    if "encoder" in kinds:
+        _leave_fused_layer(model)
 
 
 def gates_of(model: nn.Module) -> Iterator[tuple[str, HeadGates]]:
@@ -100,14 +102,16 @@ def shrink(model: nn.Module, heads: Heads) -> None:
                 raise NormalignError(f"{count} heads where {kind} attention has {attention.num_heads}")
             _shrink(attention, count)
     if "encoder" in heads:
-        _fit_fused_copies(model)
+        _leave_fused_layer(model)
 
 
-def _fit_fused_copies(model: Any) -> None:
-    """Give the copies that 0.12.2's encoder layers keep of their attention's parameters the new sizes."""
+def _leave_fused_layer(model: Any) -> None:
+    """Keep 0.12.2's encoder layers from torch's fused layer, and give the copies of parameters they hold for it the
+    sizes of their attention."""
     for number in range(len(model.encoder.layers)):
         layer = model.encoder.layers[number]
-        if hasattr(layer, "in_proj_weight"):
+        if hasattr(layer, "can_use_fastpath"):
+            layer.can_use_fastpath = False
             rows = [getattr(layer.self_attn, name) for name in ("q_proj", "k_proj", "v_proj")]
             layer.in_proj_weight = nn.Parameter(torch.cat([row.weight.detach() for row in rows]))
             layer.in_proj_bias = nn.Parameter(torch.cat([row.bias.detach() for row in rows]))

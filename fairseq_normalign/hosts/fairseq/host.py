@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
@@ -201,7 +201,10 @@ class FairseqModels(TaskBatches):
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         modules = [model.module for model in self.models]
         generator = self.task.build_generator(modules, Namespace(**options))
-        with self.models[0]._turns:
+        with self.models[0]._turns, ExitStack() as stack:
+            if options.get("score_reference"):  # no beam may be left over from a search
+                for module in modules:
+                    stack.enter_context(teacher_forcing(module))
             return self.task.inference_step(generator, modules, sample)
 
     def _sample(self, lines: Sequence[EncodedLine]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 from torch import nn
 
 from ...errors import NormalignError
+from .checkpoints import check_names
 from .register import register
 
 if TYPE_CHECKING:
@@ -137,30 +138,14 @@ def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
     from fairseq.registry import REGISTRIES
 
     if state.get("args") is not None:
-        check_names(state["args"], path)
+        check_names(state["args"])
         kept = {name: value for name, value in vars(state["args"]).items() if name not in REGISTRIES}
         return convert_namespace_to_omegaconf(Namespace(**kept))[group]
     if state.get("cfg") is not None:
         if group == "model":
-            check_names(state["cfg"][group], path)
+            check_names(state["cfg"][group])
         return state["cfg"][group]
     raise NormalignError(f"{path}: not a fairseq checkpoint (it has neither 'args' nor 'cfg')")
-
-
-def check_names(arguments: Any, path: str | Path) -> None:
-    """Task and architecture of a checkpoint may be of somebody's own code: say so when it is not loaded."""
-    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-    from fairseq.tasks import TASK_REGISTRY
-
-    task = getattr(arguments, "task", None)
-    if isinstance(arguments, Namespace) and task is not None and task not in TASK_REGISTRY:
-        raise NormalignError(f"{path}: its task '{task}' is not known here; load the user-dir that it belongs to")
-    names = [getattr(arguments, name, None) for name in ("_name", "arch")]
-    found = [name for name in names if isinstance(name, str)]
-    if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
-        raise NormalignError(
-            f"{path}: its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to"
-        )
 
 
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fairseq.dataclass.utils import _set_legacy_defaults
+from fairseq.dataclass.utils import _set_legacy_defaults, omegaconf_no_object_check
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY
 from fairseq.tasks.translation import TranslationTask
 from omegaconf import OmegaConf, open_dict
@@ -82,12 +82,10 @@ def _settings(saved: Any, stock: type) -> Any:
         for name, default in (("seed", 1), ("dataset_impl", None)):
             setattr(settings, name, getattr(settings, name, default))
         return settings
-    config = OmegaConf.create(dataclass().__dict__, flags={"allow_objects": True})
-    with open_dict(config):
-        for name in dataclass.__dataclass_fields__:
-            if values.get(name) is not None:
-                config[name] = values[name]
-    return config
+    names = dataclass.__dataclass_fields__
+    given = {name: values[name] for name in names if values.get(name) is not None}
+    with omegaconf_no_object_check():  # omegaconf 2.0 has no other way to hold objects
+        return OmegaConf.create({**vars(dataclass()), **given})
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from fairseq.utils import split_paths
 from torch import nn
 
 from ...errors import NormalignError
+from .checkpoints import check_names
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
 from .recording import decoder_layers, make_readable
@@ -125,6 +126,7 @@ class HostTask:
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
         """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
         if from_checkpoint:
+            check_names(cfg, is_task_given=True)
             self.check_saved(cfg)
             cfg = without_embedding_files(cfg)
         model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]

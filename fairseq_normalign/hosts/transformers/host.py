@@ -98,6 +98,7 @@ class TransformersModels:
             input_ids=ids,
             attention_mask=(~padding).long(),
             decoder_input_ids=torch.tensor([self._start] * len(sources), device=ids.device),
+            decoder_start_token_id=self._start[0],  # else the library puts its own in front
             num_beams=beam,
             num_return_sequences=nbest,
             do_sample=False,
@@ -174,6 +175,7 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
     key = path, options.device, options.precision
     model = _LOADED.get(key)
     if model is None:
+        options.prepare()
         model = TransformersModel(load_model(path, device=options.device, dtype=options.dtype))
         _LOADED[key] = model
     return model
@@ -181,4 +183,4 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
 
 def _finder(text: TextOptions, language: str | None) -> WordFinder | None:
     """What finds the words of natural text; None where words are given, separated by spaces."""
-    return None if text.tokenizer is None else word_finder(text.tokenizer, language=(language or "en")[:2])
+    return None if text.tokenizer is None else word_finder("moses", language=(language or "en")[:2])

@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import os
+import pickle
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -40,11 +41,6 @@ TOKENIZER_OPTIONS = {
 }
 """What a tokenizer's configuration may say; everything else, above all names of files, is left out."""
 NOT_OF_A_MODEL = {"auto_map", "_name_or_path", "transformers_weights", "custom_pipelines", "adapter_kwargs"}
-HOST_ERRORS = (
-    *(TypeError, ValueError, LookupError, AttributeError, AssertionError, RuntimeError, ArithmeticError, OSError),
-    *(NameError, ImportError, MemoryError, RecursionError),
-)
-"""What the library ends in when a folder makes no sense."""
 
 
 def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = None) -> Any:
@@ -62,7 +58,7 @@ def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = No
                 f"{path}: a model of the kind '{config.model_type}' has no encoder and decoder; alignments come from "
                 "the attention between them"
             )
-        model = library.AutoModelForSeq2SeqLM.from_pretrained(
+        model, found = library.AutoModelForSeq2SeqLM.from_pretrained(
             str(copy),
             config=config,
             dtype=dtype or torch.float32,
@@ -70,7 +66,11 @@ def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = No
             local_files_only=True,
             use_safetensors=weights == SAFE,
             weights_only=True,
+            output_loading_info=True,
         )
+    missing = sorted(name for name in found["missing_keys"] if "embed_positions" not in name)
+    if missing:  # the library would make them up
+        raise NormalignError(f"{path}: its weights lack {len(missing)} parameters of the model ({missing[0]}, ...)")
     return model.to(device).eval().requires_grad_(False)
 
 
@@ -112,9 +112,7 @@ def _downloaded(name: str) -> Path:
                 folder = Path(snapshot_download(name, allow_patterns=[*wanted, weights], local_files_only=offline))
                 if (folder / CONFIG).is_file() and any(folder.glob(weights)):
                     return folder
-        except HOST_ERRORS as error:
-            reason = _first_line(error)
-        except Exception as error:  # the errors of its web client have no common name
+        except Exception as error:  # those of its web client have no common name
             reason = _first_line(error)
     raise NormalignError(f"{name}: neither a folder nor a model that this machine or the hub has: {reason}")
 
@@ -135,7 +133,13 @@ def _library(path: str) -> Iterator[Any]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield transformers
-    except HOST_ERRORS as error:
+    except NormalignError:
+        raise
+    except pickle.UnpicklingError:
+        raise NormalignError(
+            f"{path}: its weights hold more than tensors, or are damaged; they are not loaded"
+        ) from None
+    except Exception as error:  # the library ends in errors of any kind when a folder makes no sense
         raise NormalignError(f"{path}: cannot be made into a model: {_first_line(error)}") from None
     finally:
         transformers.utils.logging.set_verbosity(before[0])

@@ -141,6 +141,7 @@ class TokenizerLines:
     ) -> None:
         """``front`` and ``back`` are the indices of what stands before and after every line and is no word."""
         self.tokenizer = tokenizer
+        self.scheme = "words"  # pieces are told apart by characters, not by marks
         self._find = words
         self._lowercase = lowercase
         self._is_tag = re.compile(tags).fullmatch
@@ -215,15 +216,19 @@ class TokenizerLines:
 def sentence_of(
     front: Sequence[str], words: Sequence[str], pieces: Sequence[str], ranges: Sequence[Span], back: Sequence[str]
 ) -> Sentence:
-    """Return pieces and words as a sentence; what stands in front of them and behind them is no word."""
-    first, last = len(front), len(front) + len(pieces)
-    specials = (*range(first), *range(last, last + len(back)))
-    moved = tuple((start + first, stop + first) for start, stop in ranges)
-    each = tuple((position, position + 1) for position in range(first, last))
+    """Return pieces and words as a sentence; what is in no range, in front and behind above all, is no word."""
+    every = (*front, *pieces, *back)
+    moved = tuple((start + len(front), stop + len(front)) for start, stop in ranges)
+    inside = [position for span in moved for position in range(*span)]
+    specials = tuple(sorted(set(range(len(every))).difference(inside)))
     return Sentence(
-        (*front, *pieces, *back),
+        every,
         Segmentation(tuple(words), moved, specials),
-        Segmentation(tuple(pieces), each, specials),
+        Segmentation(
+            tuple(every[position] for position in inside),
+            tuple((position, position + 1) for position in inside),
+            specials,
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -71,8 +72,14 @@ class BertObserver(OneSided):
 
 
 def is_bert(path: str | Path) -> bool:
-    """Whether a path is a model of ``transformers``: a directory, where fairseq has a file."""
-    return Path(path).is_dir()
+    """Whether a folder may be a model of BERT's kind: it does not say that it has an encoder and a decoder."""
+    if not Path(path).is_dir():
+        return False
+    try:
+        said = json.loads((Path(path) / "config.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return True  # loading it says what is wrong
+    return not (isinstance(said, dict) and said.get("is_encoder_decoder"))
 
 
 def hide_broken_audio() -> None:

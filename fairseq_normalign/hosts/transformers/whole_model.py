@@ -1,4 +1,4 @@
-"""A model of ``transformers`` for methods that look at whole models."""
+"""A model of ``transformers`` as methods for whole models see it (see ``attribution.model_protocol``)."""
 
 from __future__ import annotations
 

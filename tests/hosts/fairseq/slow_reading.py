@@ -34,6 +34,15 @@ def stock_samples(task: Any, count: int = 20) -> list[dict[str, Any]]:
     return [dataset.collater([dataset[number]]) for number in range(count)]
 
 
+def stock_model(shape: Any, task: Any) -> Any:
+    """The model of the direction, as fairseq loads it."""
+    from fairseq import checkpoint_utils
+
+    (model,), _ = checkpoint_utils.load_model_ensemble([str(shape.checkpoint)], task=task)
+    parts = getattr(model, "models", None)
+    return model if parts is None else parts[f"{shape.source}-{shape.target}"]
+
+
 def slow_links(model: Any, dictionary: Any, sample: dict[str, Any], layer: int = 0) -> list[tuple[int, int]]:
     """Word links of one sentence pair by the norms of a layer, where each word is the input (AWI)."""
     tokens = sample["net_input"]

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.checkpoints import literal, safe_load
+from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.register import register
 from tests.conftest import PACKAGE, TINY_TRAINING, generate, run
 
@@ -169,6 +170,52 @@ def test_everything_fairseq_stores_is_allowed(tmp_path):
     assert loaded["cfg"].seeds[1] == 2
     assert loaded["best"] == 1.5
     assert loaded["counts"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "text", ["${oc.env:SECRET}", "a ${oc.env:SECRET,x}", "${${which}:SECRET}", "${a.${oc.env:SECRET}}"]
+)
+def test_what_omegaconf_would_look_up_is_refused(tmp_path, monkeypatch, text):
+    from argparse import Namespace
+
+    from omegaconf import OmegaConf
+
+    monkeypatch.setenv("SECRET", "hush")
+    cfg = OmegaConf.create({"model": {"arch": "transformer", "list": ["x", {"data": text}]}, "which": "oc.env"})
+    for state in ({"cfg": cfg, "args": None}, {"args": Namespace(data=text)}, {"args": Namespace(more=[text])}):
+        torch.save({**state, "model": {}}, tmp_path / "model.pt")
+        with pytest.raises(NormalignError, match="asks for something outside of the file") as caught:
+            safe_load(tmp_path / "model.pt")
+        assert "hush" not in str(caught.value)
+
+
+def test_references_to_other_arguments_are_fairseq_s_own(tmp_path):
+    from omegaconf import OmegaConf
+
+    cfg = OmegaConf.create({"optimization": {"lr": [0.1]}, "optimizer": {"lr": "${optimization.lr}"}})
+    torch.save({"cfg": cfg, "model": {}}, tmp_path / "model.pt")
+    assert safe_load(tmp_path / "model.pt")["cfg"].optimizer.lr == [0.1]
+
+
+def test_arguments_that_hold_themselves_are_refused(tmp_path):
+    from argparse import Namespace
+
+    args = Namespace(data=[])
+    args.data.append(args.data)
+    torch.save({"args": args, "model": {}}, tmp_path / "model.pt")
+    with pytest.raises(NormalignError, match="its arguments cannot be read"):
+        safe_load(tmp_path / "model.pt")
+
+
+@pytest.mark.parametrize(("key", "value"), [("attention_heads", -4), ("attention_heads", 10**9), ("layers", -1)])
+@pytest.mark.parametrize("side", ["decoder_", "encoder_", ""])
+def test_sizes_that_make_no_sense_are_refused(tmp_path, key, value, side):
+    from argparse import Namespace
+
+    args = Namespace(**{f"{side}{key}": value})
+    torch.save({"args": args, "model": {"decoder.embed_tokens.weight": torch.zeros(8, 8)}}, tmp_path / "model.pt")
+    with pytest.raises(NormalignError, match=f"it asks for {side}{key} {value}"):
+        safe_load(tmp_path / "model.pt")
 
 
 def test_numpy_1_names_are_known(tmp_path):

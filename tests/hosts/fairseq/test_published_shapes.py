@@ -6,9 +6,10 @@ import pytest
 
 from tests.conftest import lines_of
 from tests.hosts.fairseq.published_shapes import REPAIRED, SHAPES, generate
-from tests.hosts.fairseq.slow_reading import slow_links, stock_samples, stock_task
+from tests.hosts.fairseq.slow_reading import slow_links, stock_model, stock_samples, stock_task
 
 pytestmark = pytest.mark.parametrize("name", SHAPES)
+ALIGN = ("--print-alignment", "hard", "--normalign-layer", 1, "--normalign-setting", "awi")
 SENTENCES = list(range(20))
 
 
@@ -20,14 +21,6 @@ def links_of(line: str) -> list[tuple[int, int]]:
     return sorted((int(source), int(target)) for source, _, target in (pair.partition("-") for pair in line.split()))
 
 
-def stock_model(shape, task):
-    from fairseq import checkpoint_utils
-
-    (model,), _ = checkpoint_utils.load_model_ensemble([str(shape.checkpoint)], task=task)
-    parts = getattr(model, "models", None)
-    return model if parts is None else parts[f"{shape.source}-{shape.target}"]
-
-
 @pytest.fixture
 def shape(shape_of, name):
     return shape_of(name)
@@ -35,7 +28,7 @@ def shape(shape_of, name):
 
 def test_hypotheses_are_those_of_the_stock_task_and_none_is_lost(shape):
     post = ("--post-process", shape.post_process)
-    ours = generate(shape, f"{shape.task}_normalign", *post, "--print-alignment", "hard")
+    ours = generate(shape, f"{shape.task}_normalign", *post, *ALIGN)
     stock = generate(shape, stock_name(shape), *post)
     for kind in ("H", "P"):
         found, expected = lines_of(ours, kind), lines_of(stock, kind)
@@ -50,7 +43,7 @@ def test_hypotheses_are_those_of_the_stock_task_and_none_is_lost(shape):
 
 
 def test_links_of_references_are_those_of_the_slow_reading(shape):
-    options = ("--post-process", shape.post_process, "--print-alignment", "hard", "--score-reference")
+    options = ("--post-process", shape.post_process, *ALIGN, "--score-reference")
     ours = generate(shape, f"{shape.task}_normalign", *options)
     task = stock_task(shape, stock_name(shape))
     model = stock_model(shape, task)

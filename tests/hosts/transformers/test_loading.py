@@ -1,0 +1,186 @@
+"""A folder from a stranger runs nothing and reads no file but its own; what is wrong with it is one line."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.transformers.loading import find_folder, load_model, load_tokenizer, safe_copy
+from tests.hosts.transformers.tiny_families import transformers
+
+
+@pytest.fixture
+def copied(folder, tmp_path):
+    """A function: a copy of a folder that may be spoilt."""
+
+    def get(name: str = "marian") -> Path:
+        return Path(shutil.copytree(folder(name), tmp_path / name))
+
+    return get
+
+
+def change(file: Path, **entries) -> None:
+    content = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps({**content, **entries}), encoding="utf-8")
+
+
+class RunsWhenLoaded:
+    """Unpickling it makes a file."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def __reduce__(self):
+        return Path.touch, (self.file,)
+
+
+def one_line(error) -> str:
+    message = str(error.value)
+    assert "\n" not in message
+    return message
+
+
+def test_weights_in_the_old_form_are_read_as_tensors_alone(copied, tmp_path):
+    path = copied()
+    model = load_model(str(path))
+    torch.save(model.state_dict(), path / "pytorch_model.bin")
+    (path / "model.safetensors").unlink()
+    again = load_model(str(path))
+    for name, parameter in model.state_dict().items():
+        assert torch.equal(parameter, again.state_dict()[name])
+    ran = tmp_path / "ran"
+    with open(path / "pytorch_model.bin", "wb") as handle:
+        pickle.dump({"model.shared.weight": RunsWhenLoaded(ran)}, handle)
+    with pytest.raises(NormalignError) as error:
+        load_model(str(path))
+    assert "its weights hold more than tensors" in one_line(error)
+    torch.save({"model.shared.weight": RunsWhenLoaded(ran)}, path / "pytorch_model.bin")
+    with pytest.raises(NormalignError):
+        load_model(str(path))
+    assert not ran.exists()
+
+
+def test_safetensors_come_first(copied):
+    path = copied()
+    (path / "pytorch_model.bin").write_bytes(b"never read")
+    assert load_model(str(path)).config.model_type == "marian"
+
+
+def test_code_in_a_folder_is_not_run(copied, tmp_path):
+    path, ran = copied(), tmp_path / "ran"
+    code = f"open({str(ran)!r}, 'w').close()\nclass Config: pass\nclass Model: pass\nclass Tokenizer: pass\n"
+    (path / "code.py").write_text(code, encoding="utf-8")
+    classes = {"AutoConfig": "code.Config", "AutoModelForSeq2SeqLM": "code.Model"}
+    change(path / "config.json", auto_map=classes)
+    change(path / "tokenizer_config.json", auto_map={"AutoTokenizer": ["code.Tokenizer", None]})
+    load_model(str(path))
+    load_tokenizer(str(path))
+    change(path / "config.json", model_type="unheard_of")
+    with pytest.raises(NormalignError) as error:
+        load_model(str(path))
+    one_line(error)
+    assert not ran.exists()
+
+
+@pytest.mark.parametrize("entry", ["vocab", "target_vocab_file", "source_spm", "tokenizer_file", "vocab_file"])
+@pytest.mark.parametrize("name", ["marian", "nllb"])
+def test_a_configuration_cannot_name_other_files(copied, tmp_path, name, entry):
+    path = copied(name)
+    outside = tmp_path / "outside.json"
+    outside.write_text('{"<unk>": 0, "secret": 1}', encoding="utf-8")
+    change(path / "tokenizer_config.json", **{entry: str(outside), "separate_vocabs": False})
+    assert "secret" not in load_tokenizer(str(path)).get_vocab()
+
+
+def test_links_out_of_the_folder_are_not_followed(copied, tmp_path):
+    path = copied()
+    outside = tmp_path / "outside.json"
+    shutil.move(path / "vocab.json", outside)
+    os.symlink(outside, path / "vocab.json")
+    with pytest.raises(NormalignError, match="leads out of its folder"):
+        load_tokenizer(str(path))
+
+
+def test_the_cache_of_the_hub_is_made_of_links(copied, tmp_path):
+    path = copied()
+    home = tmp_path / "models--me--mine"
+    (home / "blobs").mkdir(parents=True)
+    snapshot = home / "snapshots" / "abc"
+    snapshot.mkdir(parents=True)
+    for number, file in enumerate(path.iterdir()):
+        shutil.copy(file, home / "blobs" / str(number))
+        os.symlink(Path("../../blobs") / str(number), snapshot / file.name)
+    assert load_tokenizer(str(snapshot)).get_vocab() == load_tokenizer(str(path)).get_vocab()
+
+
+def test_an_index_names_only_files_of_its_folder(copied, tmp_path):
+    path = copied()
+    outside = tmp_path / "outside.safetensors"
+    shutil.move(path / "model.safetensors", outside)
+    index = {"metadata": {}, "weight_map": {"model.shared.weight": "../outside.safetensors"}}
+    (path / "model.safetensors.index.json").write_text(json.dumps(index), encoding="utf-8")
+    with pytest.raises(NormalignError, match=r"'\.\./outside\.safetensors' is no file of its folder"):
+        load_model(str(path))
+
+
+def test_what_is_shown_to_the_library_is_gone_afterwards(folder):
+    with safe_copy(folder("marian")) as copy:
+        assert (copy / "config.json").is_file()
+    assert not copy.exists()
+    assert (folder("marian") / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("spoil", "expected"),
+    [
+        (lambda path: (path / "config.json").write_text("{", encoding="utf-8"), "not a JSON file"),
+        (lambda path: (path / "config.json").write_text("[]", encoding="utf-8"), "not a JSON object"),
+        (lambda path: (path / "config.json").unlink(), "without config.json"),
+        (lambda path: (path / "model.safetensors").unlink(), "no weights"),
+        (lambda path: (path / "model.safetensors").write_bytes(b"\0" * 20), "cannot be made into a model"),
+        (lambda path: change(path / "config.json", d_model="eight"), "cannot be made into a model"),
+        (lambda path: change(path / "config.json", decoder_layers=5), "its weights lack "),
+        (lambda path: change(path / "config.json", d_model=16), ""),
+        (lambda path: change(path / "config.json", model_type=7), ""),
+    ],
+)
+def test_a_spoilt_folder_is_one_line(copied, spoil, expected):
+    path = copied()
+    spoil(path)
+    with pytest.raises(NormalignError) as error:
+        load_model(str(path))
+    assert str(path) in one_line(error)
+    assert expected in one_line(error)
+
+
+@pytest.mark.parametrize("file", ["vocab.json", "source.spm", "tokenizer_config.json"])
+def test_a_spoilt_tokenizer_is_one_line(copied, file):
+    path = copied()
+    (path / file).write_bytes(b"\xff{")
+    with pytest.raises(NormalignError) as error:
+        load_tokenizer(str(path))
+    assert str(path) in one_line(error)
+
+
+def test_a_missing_model_says_what_was_looked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(NormalignError) as error:
+        find_folder("nobody/has-this-model")
+    assert "nobody/has-this-model: neither a folder nor a model that this machine or the hub has" in one_line(error)
+    with pytest.raises(NormalignError, match="no such folder, and no name of a model on the hub"):
+        find_folder(str(tmp_path / "missing"))
+
+
+def test_a_decoder_alone_cannot_be_aligned(tmp_path):
+    config = transformers.GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=9, bos_token_id=0, eos_token_id=0)
+    transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
+    with pytest.raises(NormalignError, match="'gpt2' has no encoder and decoder"):
+        load_model(str(tmp_path))

@@ -1,0 +1,133 @@
+"""What the wheel and the source distribution hold, and what their metadata promises."""
+
+from __future__ import annotations
+
+import email.message
+import email.parser
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from fairseq_normalign.version import __version__
+from tests.conftest import PACKAGE, REPOSITORY
+
+LEFT_OUT = shutil.ignore_patterns(
+    *(".git", ".venv", "*.egg-info", "build", "dist", "work", "__pycache__", ".*_cache", ".hypothesis")
+)
+"""A wheel built in the working copy itself would also hold whatever an earlier build left in build/."""
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution of a copy of the repository, made without a network."""
+    folder = tmp_path_factory.mktemp("built")
+    copy = folder / "copy"
+    shutil.copytree(REPOSITORY, copy, ignore=LEFT_OUT)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    subprocess.run([*pip, "-w", str(folder), str(copy)], check=True, capture_output=True)
+    code = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=copy)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> zipfile.ZipFile:
+    (file,) = built.glob("*.whl")
+    return zipfile.ZipFile(file)
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: zipfile.ZipFile) -> email.message.Message:
+    (name,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+    return email.parser.Parser().parsestr(wheel.read(name).decode("utf-8"))
+
+
+def sources(folder: Path) -> set[str]:
+    """The files of a folder that a distribution has to hold."""
+    found = (path.relative_to(REPOSITORY) for path in folder.rglob("*") if path.is_file())
+    return {path.as_posix() for path in found if not {"__pycache__", "work"} & set(path.parts)}
+
+
+def test_the_wheel_holds_the_package_and_nothing_else(wheel):
+    held = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    assert held == sources(PACKAGE)
+    assert {"fairseq_normalign/py.typed", "fairseq_normalign/report/assets/page.js"} <= held
+    assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())
+
+
+def test_the_source_distribution_holds_tests_recipes_and_documents(built):
+    (file,) = built.glob("*.tar.gz")
+    with tarfile.open(file) as archive:
+        held = {name.partition("/")[2] for name in archive.getnames()}
+    assert sources(PACKAGE) | sources(REPOSITORY / "tests") | sources(REPOSITORY / "recipes") <= held
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md"} <= held
+    assert not [name for name in held if "__pycache__" in name or "/work/" in name or name.startswith(".venv")]
+
+
+def requirements(metadata: email.message.Message, extra: str | None = None) -> set[str]:
+    """The names of the packages that the core or an extra needs."""
+    found = set()
+    for line in metadata.get_all("Requires-Dist", []):
+        of_extra = re.search(r"extra == ['\"]([\w-]+)['\"]", line)
+        if (of_extra[1] if of_extra else None) == extra:
+            found.add(re.match(r"[\w.-]+(\[[\w,-]+\])?", line)[0])
+    return found
+
+
+def test_the_core_needs_no_host(metadata):
+    assert requirements(metadata) == {"numpy", "sacremoses", "safetensors", "subword-nmt", "tqdm"}
+
+
+def test_extras_bring_the_hosts(metadata):
+    assert requirements(metadata, "fairseq") == {"fairseq", "fairseq-fixed", "torch"}
+    assert {"torch", "transformers"} <= requirements(metadata, "transformers")
+    (everything,) = requirements(metadata, "all")
+    assert {"fairseq", "transformers"} <= set(re.findall(r"[\w-]+", everything))
+    old, new = (
+        next(line for line in metadata.get_all("Requires-Dist") if line.startswith(f"{name}=="))
+        for name in ("fairseq", "fairseq-fixed")
+    )
+    assert re.search(r"python_version < ['\"]3.11['\"]", old)
+    assert re.search(r"python_version >= ['\"]3.11['\"]", new)
+
+
+def test_metadata_names_version_licence_and_pythons(metadata, wheel):
+    assert metadata["Version"] == __version__
+    assert metadata["License-Expression"] == "MIT"
+    assert metadata["Requires-Python"] == ">=3.10"
+    classified = set(re.findall(r"Python :: (3\.\d+)", "\n".join(metadata.get_all("Classifier"))))
+    workflow = (REPOSITORY / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    assert set(re.findall(r'"(3\.\d+)"', workflow)) == classified
+    assert "run: bash tests/run.sh" in workflow
+    matrix = (REPOSITORY / "tests" / "matrix.sh").read_text(encoding="utf-8")
+    assert set(re.search(r"PYTHONS:-([\d. ]+)", matrix)[1].split()) == classified
+    (name,) = (name for name in wheel.namelist() if name.endswith("entry_points.txt"))
+    assert "normalign = fairseq_normalign.cli:main" in wheel.read(name).decode()
+
+
+def test_the_citation_has_the_version():
+    citation = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == __version__
+
+
+@pytest.mark.slow
+def test_installed_into_an_empty_environment_the_core_works(built, tmp_path):
+    (wheel,) = built.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "empty")], check=True)
+    programs = tmp_path / "empty" / "bin"
+    installed = subprocess.run([programs / "pip", "install", "-q", wheel], capture_output=True, text=True, check=False)
+    if installed.returncode and "No matching distribution" in installed.stderr:
+        pytest.skip("no package index can be reached")
+    assert installed.returncode == 0, installed.stderr
+    (tmp_path / "links").write_text("0-0 1-1\n")
+    scored = subprocess.run([programs / "normalign", "score", "links", "links"], cwd=tmp_path, capture_output=True)
+    assert scored.returncode == 0
+    listed = subprocess.run([programs / "pip", "list"], capture_output=True, text=True, check=True).stdout
+    assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listed.splitlines()}
+    subprocess.run([programs / "pip", "check"], check=True, capture_output=True)
