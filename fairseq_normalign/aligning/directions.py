@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -153,6 +154,16 @@ class Direction(EncodedAligner):
 
     def __init__(self, aligner: Aligner, host: LoadedModel, *, max_tokens: int = 4000, level: str = "word") -> None:
         super().__init__(aligner, host, max_tokens=max_tokens, level=level)
+
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
+        before = [(side, side.seen, side.unknown) for side in (self.host.source, self.host.target)]
+        try:
+            yield
+        finally:
+            for side, seen, unknown in before:
+                side.seen, side.unknown = seen, unknown
 
     def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
         """Return each pair as the model reads it, or why it cannot be aligned."""
