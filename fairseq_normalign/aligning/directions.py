@@ -89,11 +89,17 @@ class EncodedAligner:
             return TOO_LONG
         return pair
 
-    def batches(self, encoded: Sequence[EncodedPair | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
-        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``."""
+    def batches(
+        self, encoded: Sequence[EncodedPair | str], *, first: int = 0, max_tokens: int | None = None
+    ) -> Iterator[tuple[list[int], Batch]]:
+        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``.
+
+        ``max_tokens``: pieces per side and batch, if not as many as for aligning.
+        """
+        at_once = max_tokens or self.max_tokens
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
         pairs: list[EncodedPair] = [pair for pair in encoded if not isinstance(pair, str)]
-        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
+        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], at_once):
             names = [str(first + places[number] + 1) for number in chosen]
             yield [places[number] for number in chosen], self.host.batch([pairs[number] for number in chosen], names)
 
@@ -215,30 +221,31 @@ class BitextAligner:
 
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
-        return self._align(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+        return self.align_sides(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
         """Align pairs as the forward model reads them; the backward model reads their words."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
-            return self._align(checked, None, keep=keep)
+            return self.align_sides(checked, None, keep=keep)
         lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
         backward = self.backward.encode([(target, source) for target, source in lines])
         for place, (one, other) in enumerate(zip(checked, backward, strict=True)):
             if _differ(one, other, self.forward.level):
                 backward[place] = DIFFERENT
-        return self._align(*_both_or_none(checked, backward), keep=keep)
+        return self.align_sides(*_both_or_none(checked, backward), keep=keep)
 
-    def _align(
+    def align_sides(
         self,
         forward_pairs: list[EncodedPair | str],
         backward_pairs: list[EncodedPair | str] | None,
         *,
-        keep: Keep,
+        keep: Keep = NOTHING,
         first: int = 0,
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
+        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`."""
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
