@@ -79,7 +79,7 @@ from fairseq.tasks import TASK_REGISTRY
 from fairseq import checkpoint_utils
 assert "transformer_normalign_big" in ARCH_MODEL_REGISTRY
 assert "translation_normalign" in TASK_REGISTRY
-assert checkpoint_utils.torch.load.__module__ == "fairseq_normalign.hosts.fairseq.checkpoints"
+assert checkpoint_utils.torch.load.__module__ == "fairseq_normalign.hosts.fairseq.patches"
 """
     script = f"{again}\nfor step in {order.split('; ')!r}: exec(step)\n{check}"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=PACKAGE.parent)
