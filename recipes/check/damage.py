@@ -95,8 +95,7 @@ def phrase_repeated(number: int, pairs: Pairs, chance: random.Random) -> Damaged
     start = chance.randrange(len(target) - length)
     stop, times = start + length, chance.choice((1, 2))
     repeated = target[:stop] + target[start:stop] * times + target[stop:]
-    copies = range(start, stop + length * times)  # which of the copies is the true one cannot be said
-    return Damaged(source, repeated, list(range(stop, copies.stop)), [])
+    return Damaged(source, repeated, list(range(stop, stop + length * times)))  # the first copy is the true one
 
 
 KINDS: dict[str, Damage] = {
@@ -115,7 +114,7 @@ def clauses(words: Words) -> list[tuple[int, int]]:
     >>> clauses("i think , as you know very well , that we can do it .".split())
     [(3, 9), (9, 14)]
     """
-    cuts = [0, *(place + 1 for place, word in enumerate(words) if word in CLAUSE_ENDS), len(words) - 1]
+    cuts = [0, *(place + 1 for place, word in enumerate(words[:-2]) if word in CLAUSE_ENDS), len(words) - 1]
     spans = itertools.pairwise(cuts)
     whole = [(start, stop) for start, stop in spans if SHORTEST_CLAUSE < stop - start <= LONGEST_CLAUSE]
     return whole if len(cuts) > 2 else []
