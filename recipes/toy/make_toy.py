@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import shutil
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import torch
-from omegaconf import OmegaConf, open_dict
 
 import fairseq_normalign
 
@@ -37,23 +36,18 @@ def main() -> None:
 
 
 def shrink(checkpoint: Path, out: Path) -> None:
-    """Keep the parameters, as float16, and the configuration of model and task, as fairseq's stock ones."""
+    """Keep the parameters, as float16, and the arguments, as those of fairseq's stock Transformer and task."""
     state = torch.load(checkpoint, map_location="cpu", weights_only=False)
-    config = OmegaConf.to_container(state["cfg"], enum_to_str=True)
-    kept = OmegaConf.create({name: without_paths(config[name]) for name in ("model", "task")})
-    with open_dict(kept):
-        kept.model._name = kept.model.arch = "transformer"
-        kept.task._name = kept.model.task = "translation"
-        for name in [name for name in kept.task if name.startswith("normalign")]:
-            del kept.task[name]
     history = {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
-    slim = {"cfg": kept, "args": None, "model": halved(state["model"]), "optimizer_history": [history]}
-    torch.save({**slim, "extra_state": {}}, out)
+    slim = {"args": stock_arguments(state["cfg"]["model"]), "model": halved(state["model"])}
+    torch.save({**slim, "optimizer_history": [history], "extra_state": {}}, out)
 
 
-def without_paths(section: dict[str, Any]) -> dict[str, Any]:
-    """Leave out of the model's section what belongs to training, and every path."""
-    return {name: "" if isinstance(value, str) and "/" in value else value for name, value in section.items()}
+def stock_arguments(trained: Namespace) -> Namespace:
+    """Leave out our own arguments and every path."""
+    kept = {name: value for name, value in vars(trained).items() if not name.startswith("normalign_")}
+    kept = {name: value for name, value in kept.items() if not (isinstance(value, str) and "/" in value)}
+    return Namespace(**{**kept, "arch": "transformer", "_name": "transformer", "task": "translation", "data": ""})
 
 
 def halved(parameters: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
