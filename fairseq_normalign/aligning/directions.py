@@ -34,6 +34,8 @@ class PairAlignment:
     """EMPTY or TOO_LONG."""
     read: AlignedPair | None = None
     """Everything that was read, of every layer; kept only where it is asked for."""
+    directions: tuple[np.ndarray, ...] = ()
+    """The soft alignments that were combined, [target, source] and [source, target]; kept where ``soft`` is."""
 
 
 @dataclass(frozen=True)
@@ -203,36 +205,38 @@ class BitextAligner:
 
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
-        return self._align(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+        return self.align_both(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
         """Align pairs as the forward model reads them; the backward model reads their words."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
-            return self._align(checked, None, keep=keep)
+            return self.align_both(checked, None, keep=keep)
         lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
         backward = self.backward.encode([(target, source) for target, source in lines])
-        return self._align(*_both_or_none(checked, backward), keep=keep)
+        return self.align_both(*_both_or_none(checked, backward), keep=keep)
 
-    def _align(
+    def align_both(
         self,
         forward_pairs: list[EncodedPair | str],
         backward_pairs: list[EncodedPair | str] | None,
         *,
-        keep: Keep,
+        keep: Keep = NOTHING,
         first: int = 0,
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
+        """Align pairs as :meth:`encode` returns them."""
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
         how: Any = {"first": first, "decision": "argmax"}
-        mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
+        soft = is_soft or keep.soft
+        mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
         if self.backward is not None and backward_pairs is not None:
-            reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), **how)
         results = []
         for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
             if one.skipped is not None:
@@ -243,6 +247,8 @@ class BitextAligner:
                 assert other is not None
                 results.append(self._combined(one, other))
             results[-1].read = one.read
+            if keep.soft:
+                results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return results
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:

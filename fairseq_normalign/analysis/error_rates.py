@@ -75,7 +75,7 @@ class System:
     name: str
     figure: ErrorRate
     direction: str = "forward"
-    """forward, reverse, both (symmetrized) or other (an added file)."""
+    """forward, reverse, both (symmetrized), decided (readings multiplied) or other (an added file)."""
     method: str | None = None
     setting: str | None = None
     layers: tuple[int, ...] = ()

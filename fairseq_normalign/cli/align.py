@@ -19,19 +19,26 @@ from typing import TYPE_CHECKING, Any
 from ..alignment.dump import DumpWriter
 from ..alignment.experts import VOTE, parse_expert
 from ..alignment.readings import Reading
-from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..analysis.saved_choice import read_choice
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS
 from ..errors import NormalignError, note
 from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .model_arguments import (
+    SYMMETRIZATION,
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
+    add_symmetrize_argument,
     add_text_arguments,
-    alignment_options,
     bitext_aligner,
     prepare_torch,
     warn_of_unknown_pieces,
+)
+from .reading_arguments import (
+    add_choice_argument,
+    add_reading_arguments,
+    alignment_options,
+    check_choice,
+    chooses_readings,
+    take_given_readings,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +53,6 @@ WITHOUT_EFFECT = {
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
 
-SYMMETRIZATION = "agreed-grow-diag"
 EMPTY, TOO_LONG = "empty", "too long"
 
 EPILOG = """\
@@ -62,22 +68,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
     add_text_arguments(parser)
-    add_reading_arguments(parser)
-    add_reverse_arguments(parser)
-    parser.add_argument(
-        "--symmetrize",
-        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
-        metavar="WAY",
-        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
-        f"alignments are multiplied first ({SYMMETRIZATION})",
-    )
-    parser.add_argument(
-        "--choice",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="readings that 'normalign layers --save' wrote: of --path and, if there is one, of --reverse-path",
-    )
+    add_choice_argument(add_reading_arguments(parser))
+    add_symmetrize_argument(add_reverse_arguments(parser))
     parser.add_argument(
         "--vote",
         nargs="+",
@@ -144,10 +136,7 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
-    if args.choice and (args.readings or args.layer or args.head or args.setting):
-        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
-    if len(args.choice) > (2 if args.reverse_path else 1):
-        raise NormalignError("--choice takes a file for --path and one for --reverse-path")
+    check_choice(args)
     if args.learn_from and not args.learn:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
@@ -230,17 +219,12 @@ def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, grou
     layer = layer_argument(args.layer)
     options = alignment_options(args, layer)
     aligner = bitext_aligner(args, options, level=args.level, combine=args.symmetrize or SYMMETRIZATION)
-    chooses = not args.choice and (args.readings == "auto" or (args.readings is None and not options.names_one_reading))
-    if layer == "auto" or (chooses and options.can_look_twice):
+    if layer == "auto" or chooses_readings(args, options):
         settled = _settle(args, aligner, bitext, files) if files else None
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))
-    for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
-        if direction is not None:
-            direction.aligner.read_with(options.checked(read_choice(file).expert, direction.aligner.reader.layers))
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
+    take_given_readings(args, options, aligner)
     return aligner
 
 

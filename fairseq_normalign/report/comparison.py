@@ -19,6 +19,7 @@ DIRECTIONS = {
     "forward": "source to target",
     "reverse": "target to source",
     "both": "both directions",
+    "decided": "readings multiplied",
     "other": "other aligners",
 }
 
