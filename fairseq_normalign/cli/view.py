@@ -109,7 +109,11 @@ def _first_only(pairs: Iterator[ReadPair]) -> Iterator[ReadPair]:
 def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..report.page import write_page
 
-    summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
+    asked = args.method or args.layer or args.head or args.setting
+    start, beside = (choices[0], choices[1] if len(choices) > 1 else None) if asked and choices else (None, None)
+    if not asked and len(choices) > 1:
+        beside = choices[0]
+    summary = write_page(args.html, pairs, title=args.title, start=start, beside=beside)
     note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 

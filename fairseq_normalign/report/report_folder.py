@@ -47,9 +47,18 @@ def write_report(
             draw_layers(found.layers, unfinished / "figures" / f"layers.{ending}")
         pictures = _example_figures(unfinished, examples, readings)
         shown = [example.pair for example in examples]
-        write_page(unfinished / "examples.html", shown, title=f"{options.title}: examples", start=chosen.reading)
+        write_page(
+            unfinished / "examples.html",
+            shown,
+            title=f"{options.title}: examples",
+            notes="examples only",
+            start=chosen.reading,
+            beside=chosen.baseline,
+        )
         if options.all_sentences:
-            write_page(unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading)
+            write_page(
+                unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading, beside=chosen.baseline
+            )
         index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
