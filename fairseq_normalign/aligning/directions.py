@@ -14,6 +14,7 @@ from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posteri
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
+from ..errors import NormalignError
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, EncodedPair, HostModel, LoadedModel
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
@@ -214,6 +215,9 @@ class BitextAligner:
             return self.align_both(checked, None, keep=keep)
         lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
         backward = self.backward.encode([(target, source) for target, source in lines])
+        for place, (one, other) in enumerate(zip(checked, backward, strict=True)):
+            if _differ(one, other, self.forward.level):
+                backward[place] = DIFFERENT
         return self.align_both(*_both_or_none(checked, backward), keep=keep)
 
     def align_both(
@@ -257,6 +261,12 @@ class BitextAligner:
         if self.backward is None:
             return forward, None
         backward = self.backward.encode([(target, source) for source, target in pairs])
+        for one, other, (line, _) in zip(forward, backward, pairs, strict=True):
+            if _differ(one, other, self.forward.level):
+                raise NormalignError(
+                    f"'{line[:60]}': the models of the two directions split this pair into different "
+                    f"{self.forward.level}s, so their links cannot be combined; align each direction by itself"
+                )
         return _both_or_none(forward, backward)
 
     def _agreed(
@@ -295,6 +305,19 @@ class BitextAligner:
         second = dict(zip(reverse, backward.confidence, strict=True))
         confidence = [(first.get(link, 0.0) + second.get(link, 0.0)) / 2 for link in links]
         return PairAlignment(links=links, confidence=confidence, skipped=forward.skipped)
+
+
+DIFFERENT = "different words"
+"""Why a translation is left unaligned: the model of the other direction splits it into other words."""
+
+
+def _differ(one: EncodedPair | str, other: EncodedPair | str, level: str) -> bool:
+    """Whether the two directions have other words or pieces of a pair."""
+    if isinstance(one, str) or isinstance(other, str):
+        return False
+    return [len(line.sentence.at(level).words) for line in one] != [
+        len(line.sentence.at(level).words) for line in reversed(other)
+    ]
 
 
 def _both_or_none(

@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> None:
         for line in translate_lines(aligner, lines, beam=args.beam, nbest=args.nbest, done=bar.update):
             counts["lines"] += 1
             counts[line.skipped or "translated"] += 1
+            counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
             _write(line, args, output, links)
     _report(counts)
 
@@ -128,3 +129,5 @@ def _report(counts: Counter[str]) -> None:
             f"{empty} empty, {long} longer than the model's positions",
             file=sys.stderr,
         )
+    if counts["unaligned"]:
+        print(f"normalign translate: {counts['unaligned']} translations could not be aligned", file=sys.stderr)
