@@ -19,7 +19,7 @@ from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from .decisions import MethodSetting, PairDecisions, decisions_of
 from .direction_scores import DirectionScores
-from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate
+from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate, tested
 
 DECIDED = "decided"
 """In the place of a direction: links that several readings or directions decided on together."""
@@ -71,6 +71,7 @@ def compare(
             systems.append(System(name, error_rate(counts, sampling), direction, "norms"))
     for name, links in (added or {}).items():
         systems.append(System(name, error_rate([count_links(golds, links)], sampling), direction="other"))
+    systems = tested(systems, sampling)
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)
 
 

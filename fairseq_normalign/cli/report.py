@@ -3,8 +3,8 @@
   normalign report weights-dump norms-dump --gold G -o report
   normalign report --path CKPT --bpe-codes C --source S --target T --gold G --links eflomal=A.align -o report
 
-Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves most over
-the baseline; each of both is read at its best layer and setting.
+Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves and
+worsens most against the baseline; each of both is read at its best layer and setting.
 """
 
 from __future__ import annotations

@@ -159,7 +159,10 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     examples = (folder / "r" / "examples.html").read_text(encoding="utf-8")
     notes = json.loads(examples.split('id="data">')[1].split("</script>")[0])["sentences"]
     kinds = {note for sentence in notes for note in sentence["n"]}
-    assert kinds == {"best", "typical", "worst", "most improved by norms over weights"}
+    against = "by norms against weights"
+    assert {"best", "typical", "worst", f"most improved {against}"} <= kinds
+    assert kinds - {"best", "typical", "worst", f"most improved {against}"} <= {f"most worsened {against}"}
+    assert "before it is said" in index
     assert list((folder / "r" / "figures").glob("sentence-*.png"))
 
 

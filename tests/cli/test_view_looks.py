@@ -64,4 +64,4 @@ def test_a_report_scores_what_was_decided_as_align_and_score_do(tiny_pair, gold,
     assert rows["both directions"]["direction"] == "decided"
     assert rows["two looks"]["figure"]["aer"] > 0
     notes = [note for sentence in page_data(tmp_path / "r" / "examples.html")["sentences"] for note in sentence["n"]]
-    assert "most improved by both directions over norms" in notes
+    assert "most improved by both directions against norms" in notes

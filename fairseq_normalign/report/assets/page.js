@@ -468,7 +468,7 @@
       parts.push(radios("method", "Method", methods.map((m) => ({ value: m.name, text: m.name })), method.name,
         (name) => choose({ method: methods.find((m) => m.name === name) })));
     }
-    if (methods.some((m) => m.layers > 1)) {
+    if (method.layers > 1) {
       parts.push(radios("layer", "Layer", counted(method.layers, 1), String(state.layer), (k) => choose({ layer: Number(k) })));
     }
     if (method.heads) {
