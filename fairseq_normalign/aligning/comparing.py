@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..alignment.decide import Link
+from ..alignment.look_names import TWO_LOOKS
 from ..analysis.choose_readings import choose_readings
 from ..analysis.comparison import Seed
 from ..analysis.decisions import PairDecisions
@@ -14,8 +15,6 @@ from ..hosts.protocol import EncodedPair
 from .bitext import Pair
 from .decisions import Survey
 from .directions import BitextAligner, Direction
-
-TWO_LOOKS = "two looks"
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ class PairAlignment:
     """EMPTY or TOO_LONG."""
     read: AlignedPair | None = None
     """Everything that was read, of every layer; kept only where it is asked for."""
+    directions: tuple[np.ndarray, ...] = ()
+    """The soft alignments that were combined, [target, source] and [source, target]; kept where ``soft`` is."""
 
 
 @dataclass(frozen=True)
@@ -250,11 +252,12 @@ class BitextAligner:
         if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
         how: Any = {"first": first, "decision": "argmax"}
-        mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
+        soft = is_soft or keep.soft
+        mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
         if self.backward is not None and backward_pairs is not None:
-            reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), **how)
         results = []
         for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
             if one.skipped is not None:
@@ -265,6 +268,8 @@ class BitextAligner:
                 assert other is not None
                 results.append(self._combined(one, other))
             results[-1].read = one.read
+            if keep.soft:
+                results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return results
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:

@@ -34,7 +34,9 @@ def blocks_of(page: str) -> list[CodeBlock]:
 def indented_blocks(page: str) -> list[str]:
     """Return the blocks that are code by their indentation alone."""
     without = FENCE.sub("", page)
-    return re.findall(r"(?<=\n\n)(?: {4}\S.*\n)+", re.sub(r"^(\d+\.|-) .*\n(?:\n?(?:   +.*)\n)*", "", without, flags=re.M))
+    return re.findall(
+        r"(?<=\n\n)(?: {4}\S.*\n)+", re.sub(r"^(\d+\.|-) .*\n(?:\n?(?:   +.*)\n)*", "", without, flags=re.M)
+    )
 
 
 def page_mark(page: str) -> str | None:
