@@ -16,12 +16,10 @@ from typing import TYPE_CHECKING
 
 from ..alignment.dump import DumpWriter
 from ..alignment.experts import VOTE
-from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, check_writable, is_stdout
 from .bitext_job import (
-    SYMMETRIZATION,
-    add_choice_argument,
     add_job_arguments,
     check_job,
     end_early,
@@ -32,12 +30,14 @@ from .bitext_job import (
     settled_aligner,
 )
 from .model_arguments import (
+    SYMMETRIZATION,
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
+    add_symmetrize_argument,
     add_text_arguments,
     warn_of_unknown_pieces,
 )
+from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
     from ..aligning.processes import Processes
@@ -55,16 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
     add_text_arguments(parser)
-    add_reading_arguments(parser)
-    add_reverse_arguments(parser)
-    parser.add_argument(
-        "--symmetrize",
-        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
-        metavar="WAY",
-        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
-        f"alignments are multiplied first ({SYMMETRIZATION})",
-    )
-    add_choice_argument(parser)
+    add_choice_argument(add_reading_arguments(parser))
+    add_symmetrize_argument(add_reverse_arguments(parser))
     parser.add_argument(
         "--vote",
         nargs="+",

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..alignment.experts import parse_expert
 from ..alignment.readings import Reading
-from ..alignment.symmetrize import AGREED
-from ..analysis.saved_choice import read_choice
 from ..errors import NormalignError, note
 from ..files import STDIO, is_stream
-from .model_arguments import alignment_options, bitext_aligner, prepare_torch
+from .model_arguments import SYMMETRIZATION, bitext_aligner, prepare_torch
+from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Bitext
@@ -28,19 +27,7 @@ WITHOUT_EFFECT = {
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
 
-SYMMETRIZATION = f"{AGREED}grow-diag"
 EMPTY, TOO_LONG = "empty", "too long"
-
-
-def add_choice_argument(parser: argparse.ArgumentParser) -> None:
-    """Readings that were chosen before."""
-    parser.add_argument(
-        "--choice",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="readings that 'normalign layers --save' wrote: of --path and, if there is one, of --reverse-path",
-    )
 
 
 def add_job_arguments(group: argparse._ArgumentGroup) -> None:
@@ -71,10 +58,7 @@ def check_job(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--resume needs a file to go on with: -o FILE")
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
-    if args.choice and (args.readings or args.layer or args.head or args.setting):
-        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
-    if len(args.choice) > (2 if args.reverse_path else 1):
-        raise NormalignError("--choice takes a file for --path and one for --reverse-path")
+    check_choice(args)
     if group.count > 1 and STDIO in (args.source, args.target):
         raise NormalignError("several processes cannot share standard input; give files")
 
@@ -128,17 +112,12 @@ def settled_aligner(
     layer = layer_argument(args.layer)
     options = alignment_options(args, layer)
     aligner = bitext_aligner(args, options, level=level, combine=combine)
-    chooses = not args.choice and (args.readings == "auto" or (args.readings is None and not options.names_one_reading))
-    if layer == "auto" or (chooses and options.can_look_twice):
+    if layer == "auto" or chooses_readings(args, options):
         settled = _settle(args, verb, aligner, bitext, files) if files else None
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))
-    for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
-        if direction is not None:
-            direction.aligner.read_with(options.checked(read_choice(file).expert, direction.aligner.reader.layers))
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
+    take_given_readings(args, options, aligner)
     return aligner
 
 

@@ -19,7 +19,6 @@ from ..analysis.check_lines import columns_of, json_line, table_line
 from ..errors import NormalignError, note
 from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
 from .bitext_job import (
-    add_choice_argument,
     add_job_arguments,
     check_job,
     end_early,
@@ -31,11 +30,11 @@ from .bitext_job import (
 )
 from .model_arguments import (
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
     add_text_arguments,
     warn_of_unknown_pieces,
 )
+from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Bitext
@@ -45,9 +44,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model_arguments(parser)
     add_text_arguments(parser)
-    add_reading_arguments(parser)
+    add_choice_argument(add_reading_arguments(parser))
     add_reverse_arguments(parser)
-    add_choice_argument(parser)
     checking = parser.add_argument_group("checking")
     checking.add_argument(
         "--full",

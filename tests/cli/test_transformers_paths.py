@@ -178,3 +178,22 @@ def test_check(room, tmp_path, name):
         assert ("source_gains" in entry) == (name == "m2m100")
         assert len(entry["source_shares"]) == len(entry["target_gains"]) == len(entry["target"])
         assert all(0 <= share <= 1 for share in entry["source_shares"])
+
+
+def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
+    """Marian splits German as a source and German as a target by different models."""
+    both = [*model(room, "marian"), "--reverse-path", str(room / "marian"), *text(room)]
+    assert main(["align", *both, "--level", "piece", "-o", str(tmp_path / "links")]) == 2
+    assert "into different pieces" in capsys.readouterr().err
+    assert main(["align", *both, "-o", str(tmp_path / "links")]) == 0
+
+
+def test_a_translation_whose_words_the_other_direction_splits_otherwise(room, tmp_path, monkeypatch, capsys):
+    """Moses may split the words of a translation once more: it is then left without links, and said."""
+    from fairseq_normalign.aligning import directions
+
+    monkeypatch.setattr(directions, "_differ", lambda one, other, level: True)
+    arguments = ["--source", str(room / "text.de"), "--beam", "1", "-o", str(tmp_path / "out")]
+    assert main(["translate", *model(room, "m2m100"), "--reverse", *arguments, "--links", str(tmp_path / "l")]) == 0
+    assert pairs(tmp_path / "l") == [""] * 12
+    assert "12 translations could not be aligned" in capsys.readouterr().err
