@@ -26,7 +26,11 @@ CLASSES = ("Alignment", "AlignmentModel", "Gold", "Score", "Dump")
 
 def command_line() -> str:
     """Return the page of the verbs."""
-    parts = ["# The command line", "", "`normalign VERB --help` prints the same. A mistake is one line on standard error"]
+    parts = [
+        "# The command line",
+        "",
+        "`normalign VERB --help` prints the same. A mistake is one line on standard error",
+    ]
     parts[-1] += " and exit code 2; results go to standard output or to `-o`."
     for verb in VERBS:
         os.environ["COLUMNS"] = "110"
@@ -73,7 +77,11 @@ def _signature(value: Any) -> str:
     arguments = [str(part) for part in found.parameters.values() if part.name != "self"]
     gives = "" if found.return_annotation is inspect.Signature.empty else f" -> {found.return_annotation}"
     one_line = f"({', '.join(arguments)}){gives}".replace("'", "")
-    return one_line if len(one_line) < 90 else "(\n    " + ",\n    ".join(_starred(found)).replace("'", "") + f",\n){gives}"
+    return (
+        one_line
+        if len(one_line) < 90
+        else "(\n    " + ",\n    ".join(_starred(found)).replace("'", "") + f",\n){gives}"
+    )
 
 
 def _starred(found: inspect.Signature) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -35,6 +36,8 @@ class PairAlignment:
     """EMPTY or TOO_LONG."""
     read: AlignedPair | None = None
     """Everything that was read, of every layer; kept only where it is asked for."""
+    directions: tuple[np.ndarray, ...] = ()
+    """The soft alignments that were combined, [target, source] and [source, target]; kept where ``soft`` is."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +91,17 @@ class EncodedAligner:
             return TOO_LONG
         return pair
 
-    def batches(self, encoded: Sequence[EncodedPair | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
-        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``."""
+    def batches(
+        self, encoded: Sequence[EncodedPair | str], *, first: int = 0, max_tokens: int | None = None
+    ) -> Iterator[tuple[list[int], Batch]]:
+        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``.
+
+        ``max_tokens``: pieces per side and batch, if not as many as for aligning.
+        """
+        at_once = max_tokens or self.max_tokens
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
         pairs: list[EncodedPair] = [pair for pair in encoded if not isinstance(pair, str)]
-        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
+        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], at_once):
             names = [str(first + places[number] + 1) for number in chosen]
             yield [places[number] for number in chosen], self.host.batch([pairs[number] for number in chosen], names)
 
@@ -154,6 +163,16 @@ class Direction(EncodedAligner):
     def __init__(self, aligner: Aligner, host: LoadedModel, *, max_tokens: int = 4000, level: str = "word") -> None:
         super().__init__(aligner, host, max_tokens=max_tokens, level=level)
 
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
+        before = [(side, side.seen, side.unknown) for side in (self.host.source, self.host.target)]
+        try:
+            yield
+        finally:
+            for side, seen, unknown in before:
+                side.seen, side.unknown = seen, unknown
+
     def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
         """Return each pair as the model reads it, or why it cannot be aligned."""
         return [self.checked((self.host.source(source), self.host.target(target))) for source, target in pairs]
@@ -204,39 +223,41 @@ class BitextAligner:
 
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
-        return self._align(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+        return self.align_sides(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
         """Align pairs as the forward model reads them; the backward model reads their words."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
-            return self._align(checked, None, keep=keep)
+            return self.align_sides(checked, None, keep=keep)
         lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
         backward = self.backward.encode([(target, source) for target, source in lines])
         for place, (one, other) in enumerate(zip(checked, backward, strict=True)):
             if _differ(one, other, self.forward.level):
                 backward[place] = DIFFERENT
-        return self._align(*_both_or_none(checked, backward), keep=keep)
+        return self.align_sides(*_both_or_none(checked, backward), keep=keep)
 
-    def _align(
+    def align_sides(
         self,
         forward_pairs: list[EncodedPair | str],
         backward_pairs: list[EncodedPair | str] | None,
         *,
-        keep: Keep,
+        keep: Keep = NOTHING,
         first: int = 0,
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
+        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`."""
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
         how: Any = {"first": first, "decision": "argmax"}
-        mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
+        soft = is_soft or keep.soft
+        mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
         if self.backward is not None and backward_pairs is not None:
-            reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), **how)
         results = []
         for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
             if one.skipped is not None:
@@ -247,6 +268,8 @@ class BitextAligner:
                 assert other is not None
                 results.append(self._combined(one, other))
             results[-1].read = one.read
+            if keep.soft:
+                results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return results
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:

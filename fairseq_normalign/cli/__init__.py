@@ -19,6 +19,7 @@ from ..version import __version__
 VERBS = {
     "try": "align a sentence pair with the toy that ships with this package",
     "align": "align a bitext by forced decoding",
+    "check": "say which targets do not translate their sources, word by word",
     "translate": "translate lines, and align the translations",
     "layers": "say which layer to read, without gold",
     "compare": "score every layer, head, method and setting in one table",

@@ -23,14 +23,13 @@ from ..errors import NormalignError
 from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines
 from .model_arguments import (
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
     add_splitting_arguments,
-    alignment_options,
     bitext_aligner,
     positive,
     prepare_torch,
 )
+from .reading_arguments import add_reading_arguments, alignment_options
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner

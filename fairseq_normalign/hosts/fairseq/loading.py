@@ -7,7 +7,6 @@ import glob
 import io
 import logging
 import warnings
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,12 +134,10 @@ def silence_fairseq() -> Iterator[None]:
 def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
     """The saved arguments of the group 'task' or 'model', old Namespace or new configuration."""
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from fairseq.registry import REGISTRIES
 
     if state.get("args") is not None:
         check_names(state["args"])
-        kept = {name: value for name, value in vars(state["args"]).items() if name not in REGISTRIES}
-        return convert_namespace_to_omegaconf(Namespace(**kept))[group]
+        return convert_namespace_to_omegaconf(state["args"])[group]
     if state.get("cfg") is not None:
         if group == "model":
             check_names(state["cfg"][group])
@@ -151,9 +148,10 @@ def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
     with checkpoint_errors(path):
         arguments = _arguments(state, path, "model")
+        parameters = state["model"]
         model = task.build_model(arguments, from_checkpoint=True)
     try:
-        model.load_state_dict(state["model"], strict=True, model_cfg=arguments)
+        model.load_state_dict(parameters, strict=True, model_cfg=arguments)
     except HOST_ERRORS as error:
         reason = " ".join(str(error).split())[:200]
         raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None

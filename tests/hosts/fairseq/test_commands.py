@@ -28,9 +28,8 @@ def test_no_sentence_is_lost(our_checkpoint, binarized, multiple):
 
 
 def test_plain_checkpoints_generate_with_alignments(plain_checkpoint, binarized, bitext):
-    result = generate(
-        binarized, plain_checkpoint, "--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt"
-    )
+    options = ("--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt")
+    result = generate(binarized, plain_checkpoint, *options, "--normalign-layer", 1)
     links = lines_of(result.stdout, "A")
     targets = lines_of(result.stdout, "T")
     sources = lines_of(result.stdout, "S")
