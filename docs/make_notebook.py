@@ -12,7 +12,8 @@ SCRIPT = Path(__file__).with_name("notebook.py")
 def notebook(script: str) -> str:
     """Return the notebook of a script whose cells start with ``# %%``, or ``# %% [markdown]``."""
     parts = re.split(r"^# %%( \[markdown\])?\n", script, flags=re.MULTILINE)[1:]
-    cells = [cell(number, bool(kind), text) for number, (kind, text) in enumerate(zip(parts[::2], parts[1::2]))]
+    kinds = zip(parts[::2], parts[1::2], strict=True)
+    cells = [cell(number, bool(kind), text) for number, (kind, text) in enumerate(kinds)]
     metadata = {"language_info": {"name": "python"}}
     return json.dumps({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 

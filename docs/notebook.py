@@ -1,8 +1,8 @@
 # %% [markdown]
 # # From a model to a picture
 #
-# This notebook runs on the toy that ships with the package: two tiny German-English models of a made-up grammar, 100 sentence pairs
-# and their gold alignment. Put the paths of your own models in their place.
+# This notebook runs on the toy that ships with the package: two tiny German-English models of a made-up grammar, 100
+# sentence pairs and their gold alignment. Put the paths of your own models in their place.
 
 # %%
 from pathlib import Path

@@ -18,6 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import toy
+from ..alignment.readings import MethodReading, Reading
 from ..errors import NormalignError, note
 from ..files import check_writable, read_parallel
 
@@ -87,7 +88,6 @@ def _show(alignment: Alignment, *, first: bool) -> None:
 
 
 def _page(path: str, model: AlignmentModel, pairs: Sequence[tuple[str, str]], found: Sequence[Alignment]) -> None:
-    from ..alignment.readings import Reading
     from ..report.page import write_page
 
     summary = write_page(path, _with_readings(model, pairs, found), title="The toy", start=Reading(BOTH))
@@ -99,16 +99,15 @@ def _with_readings(
 ) -> list[ReadPair]:
     """Return the pairs with their links, and with weights and norms of every layer and head of de-en."""
     from ..aligning.every_reading import read_pairs
-    from ..alignment.readings import MethodReading
 
     lines = ((number, *pair) for number, pair in enumerate(pairs))
     read = read_pairs(model.aligner.forward, lines, ["weights", "norms"], heads=True)
     return [
-        replace(pair, readings={BOTH: _decided(MethodReading, alignment), **pair.readings})
+        replace(pair, readings={BOTH: _decided(alignment), **pair.readings})
         for pair, alignment in zip(read, found, strict=True)
     ]
 
 
-def _decided(make: type, alignment: Alignment) -> object:
+def _decided(alignment: Alignment) -> MethodReading:
     soft = None if alignment.soft is None else alignment.soft[None]
-    return make(words=soft, links=tuple(alignment.links))
+    return MethodReading(words=soft, links=tuple(alignment.links))

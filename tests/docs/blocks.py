@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
-MARK = re.compile(r"<!-- (run|output|not run: .+?)(?:: \w+)? -->\s*\Z", re.DOTALL)
-PAGE_MARK = re.compile(r"<!-- page not run: (.+?) -->", re.DOTALL)
+MARK = re.compile(r"<!-- (run|output|not run: (?:(?!-->).)+?) -->\s*\Z", re.DOTALL)
+PAGE_MARK = re.compile(r"<!-- page not run: ((?:(?!-->).)+?) -->", re.DOTALL)
 RUNNABLE = {"sh", "bash", "python", ""}
 
 
@@ -33,10 +33,8 @@ def blocks_of(page: str) -> list[CodeBlock]:
 
 def indented_blocks(page: str) -> list[str]:
     """Return the blocks that are code by their indentation alone."""
-    without = FENCE.sub("", page)
-    return re.findall(
-        r"(?<=\n\n)(?: {4}\S.*\n)+", re.sub(r"^(\d+\.|-) .*\n(?:\n?(?:   +.*)\n)*", "", without, flags=re.M)
-    )
+    without_lists = re.sub(r"^(\d+\.|-) .*\n(?:\n?(?:   +.*)\n)*", "", FENCE.sub("", page), flags=re.MULTILINE)
+    return re.findall(r"(?<=\n\n)(?: {4}\S.*\n)+", without_lists)
 
 
 def page_mark(page: str) -> str | None:
