@@ -126,7 +126,8 @@ def load(
             ``layer="auto"`` chooses the readings by the first pairs that are aligned together.
         readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``, or ``"auto"``. Without any choice:
             the bottom third of the decoder at AWI times its top layer at AWO.
-        decision: How the links of one direction are decided: ``"argmax"``, ``"mutual"`` or ``"grow-diag"``.
+        decision: How links are decided: ``"argmax"``, ``"mutual"``, ``"itermax"``, ``"grow-diag"``, ``"top-k:2"``,
+            ``"threshold:0.3"``; with two directions by what they agree on, in place of ``symmetrize``.
         symmetrize: How two directions are combined; names that start with ``agreed-`` multiply them first.
         floor: The agreement that a link must exceed.
         null: ``"best"``, or ``"unaligned"`` to leave a word without link where the end of the sentence wins.

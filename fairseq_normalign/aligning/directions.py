@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.decide_links import agreed_links, decide_links
+from ..alignment.decide_links import agreed_links, decide_agreed, decide_links, decided_by_rows
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.steps_to_words import normalized
@@ -129,7 +129,7 @@ class EncodedAligner:
             one = words.of(number)
             null = words.null[number, : len(one)]
             links = decide_links(one, decision or usual, null=null, policy=options.null, floor=floor)
-            shares = agree(one)
+            shares = normalized(one) if decided_by_rows(decision or usual) else agree(one)
             confidence = [float(shares[target, source]) for source, target in links]
             yield PairAlignment(links, confidence, normalized(one) if soft else None)
 
@@ -190,6 +190,11 @@ class BitextAligner:
         self.vote = vote
         self.posteriors = posteriors
 
+    @property
+    def _given_decision(self) -> str | None:
+        """How links are decided where that was chosen: by what both directions agree on, or in each of them."""
+        return self.forward.aligner.options.decision
+
     def align(
         self,
         pairs: Sequence[Pair],
@@ -227,7 +232,7 @@ class BitextAligner:
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
-        how: Any = {"first": first, "decision": "argmax"}
+        how: Any = {"first": first, "decision": "argmax" if is_soft else self._given_decision or "argmax"}
         mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
@@ -274,7 +279,10 @@ class BitextAligner:
             decision, floor = self.forward.aligner.options.decision_for(self.forward.aligner.expert)
             soft = sides[0]
             found = decide_links(soft, decision, floor=floor)
-            shares = normalized(soft) if decision == "argmax" else agree(soft)
+            shares = normalized(soft) if decided_by_rows(decision) else agree(soft)
+        elif self._given_decision is not None:
+            soft = shares = agree(sides[0], sides[1])
+            found = decide_agreed(shares, self._given_decision, self.floor)
         else:
             found, shares = agreed_links(sides[0], sides[1], self.combine, self.floor)
             soft = shares

@@ -233,6 +233,9 @@ def agree(forward: np.ndarray, backward: np.ndarray | None = None) -> np.ndarray
     ``forward`` is ``[T, S]``, ``backward`` ``[S, T]``; without it one direction agrees with itself, as in
     :func:`own_agreement`. Both are multiplied by :func:`neighbour_support`, and their agreement is taken again.
     :func:`.symmetrize.symmetrize_soft` makes links of it.
+
+        >>> agree(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+        [[1.0, 0.0], [0.0, 1.0]]
     """
     ahead = normalized(np.asarray(forward, dtype=np.float64))
     back = normalized(ahead.T if backward is None else np.asarray(backward, dtype=np.float64))

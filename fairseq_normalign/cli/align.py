@@ -138,6 +138,8 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
             check_writable(path)
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
+    if args.symmetrize in SOFT_SYMMETRIZATIONS and args.decide:
+        raise NormalignError(f"--symmetrize {args.symmetrize} and --decide both decide links; give one of them")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
     if args.resume and (is_stream(args.output) or args.dump):

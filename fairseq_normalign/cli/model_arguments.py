@@ -135,9 +135,9 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--decide",
-        choices=DECISIONS,
-        help="links of one direction: the best source word of every target word, pairs that are each other's best, or "
-        "both grown together (one reading: argmax, several: grow-diag)",
+        metavar="HOW",
+        help=f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
+        "with one reading: argmax, with several: grow-diag)",
     )
     group.add_argument(
         "--floor",

@@ -62,7 +62,11 @@ def to_json(pair: AlignedPair) -> str:
 
 
 def from_json(line: str, place: str) -> AlignedPair:
-    """The pair of a line; ``place``, a file and line, opens the message when it is not one."""
+    """The pair of a line; ``place``, a file and line, opens the message when it is not one.
+
+    >>> from_json(to_json(AlignedPair("ja", "yes", [(0, 2)], [(0, 3)], [(0, 0, True)])), "line 1").links
+    [(0, 0, True)]
+    """
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
