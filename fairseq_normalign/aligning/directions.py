@@ -12,8 +12,10 @@ from ..alignment.decide import Link
 from ..alignment.decide_links import agreed_links, decide_agreed, decide_links, decided_by_rows
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
 from ..alignment.merge_batch import BatchOfWords
+from ..alignment.pieces import Span
 from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
+from ..errors import NormalignError
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, EncodedPair, HostModel, LoadedModel
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
@@ -34,6 +36,8 @@ class PairAlignment:
     """EMPTY or TOO_LONG."""
     read: AlignedPair | None = None
     """Everything that was read, of every layer; kept only where it is asked for."""
+    lines: EncodedPair | None = None
+    """Both sides as the forward model reads them, with the places of their words; None where they were skipped."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,9 @@ NOTHING = Keep()
 
 Posteriors = Callable[[Sequence[str], Sequence[str]], tuple[np.ndarray, np.ndarray]]
 """Source and target words -> how probable each pair of words is in both directions: [T, S] and [S, T]."""
+
+Placed = tuple[str, Sequence[Span]]
+"""A line and the places of its words."""
 
 Votes = Sequence[Sequence[Link]]
 """The links of another aligner for one pair, (source, target): of one direction, or forward and backward."""
@@ -155,7 +162,11 @@ class Direction(EncodedAligner):
 
     def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
         """Return each pair as the model reads it, or why it cannot be aligned."""
-        return [self.checked((self.host.source(source), self.host.target(target))) for source, target in pairs]
+        return [self.checked(self.lines(pair)) for pair in pairs]
+
+    def lines(self, pair: Pair) -> EncodedPair:
+        """Return both sides of a pair as the model reads them."""
+        return self.host.source(pair[0]), self.host.target(pair[1])
 
 
 def _max_positions(aligner: Aligner) -> tuple[int, int]:
@@ -208,16 +219,33 @@ class BitextAligner:
 
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
-        return self._align(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+        forward, backward = self.encode(pairs)
+        return self._align(forward, backward, keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
-        """Align pairs as the forward model reads them; the backward model reads their words."""
+        """Align pairs as the forward model reads them; the backward model reads the same words of their text."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
             return self._align(checked, None, keep=keep)
-        lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
-        backward = self.backward.encode([(target, source) for target, source in lines])
+        reads = self.backward.host.source, self.backward.host.target
+        backward = [
+            self.backward.checked((reads[0](target.text, target.places), reads[1](source.text, source.places)))
+            for source, target in pairs
+        ]
         return self._align(*_both_or_none(checked, backward), keep=keep)
+
+    def align_placed(self, pairs: Sequence[tuple[Placed, Placed]]) -> list[PairAlignment]:
+        """Align pairs of lines of which the places of the words are known: links count those."""
+        host = self.forward.host
+        encoded = [(host.source(*source), host.target(*target)) for source, target in pairs]
+        for given, made in zip(pairs, encoded, strict=True):
+            for (text, places), line in zip(given, made, strict=True):
+                if tuple(places) != line.places:
+                    raise NormalignError(
+                        f"'{text[:60]}' has {len(places)} words, and {len(line.places)} to the model; is it in pieces, "
+                        "or does it begin with a language tag? Give natural text, and codes that make pieces of it"
+                    )
+        return self.align_encoded(encoded)
 
     def _align(
         self,
@@ -231,7 +259,7 @@ class BitextAligner:
     ) -> list[PairAlignment]:
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
-            return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
+            return _with_lines(self.forward.align(forward_pairs, keep=keep, first=first, done=done), forward_pairs)
         how: Any = {"first": first, "decision": "argmax" if is_soft else self._given_decision or "argmax"}
         mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
@@ -248,7 +276,7 @@ class BitextAligner:
                 assert other is not None
                 results.append(self._combined(one, other))
             results[-1].read = one.read
-        return results
+        return _with_lines(results, forward_pairs)
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
         """Return the pairs as each direction reads them; what one of them cannot align, neither does."""
@@ -297,6 +325,12 @@ class BitextAligner:
         second = dict(zip(reverse, backward.confidence, strict=True))
         confidence = [(first.get(link, 0.0) + second.get(link, 0.0)) / 2 for link in links]
         return PairAlignment(links=links, confidence=confidence, skipped=forward.skipped)
+
+
+def _with_lines(results: list[PairAlignment], pairs: Sequence[EncodedPair | str]) -> list[PairAlignment]:
+    for result, pair in zip(results, pairs, strict=True):
+        result.lines = None if isinstance(pair, str) else pair
+    return results
 
 
 def _both_or_none(

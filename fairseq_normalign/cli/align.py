@@ -1,7 +1,8 @@
 """Align a bitext by forced decoding, with any fairseq Transformer.
 
-One line of links a pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh). A pair that is
-empty on one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
+with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on one
+side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
 
 A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
 processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
@@ -30,6 +31,7 @@ from .model_arguments import (
     add_text_arguments,
     alignment_options,
     bitext_aligner,
+    check_sides,
     prepare_torch,
     warn_of_unknown_pieces,
 )
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from ..aligning.processes import Processes
 
 WITHOUT_EFFECT = {
-    *("source", "target", "output", "scores", "soft", "resume", "restart", "progress"),
+    *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
     *("data", "reverse_data", "threads"),
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
@@ -61,7 +63,7 @@ mean of theirs, the geometric one where soft alignments are multiplied.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
-    add_text_arguments(parser)
+    add_text_arguments(parser, required=False, bitext=True)
     add_reading_arguments(parser)
     add_reverse_arguments(parser)
     parser.add_argument(
@@ -104,6 +106,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
+    writing.add_argument("--format", choices=("pharaoh", "jsonl"), default="pharaoh", help="how they are written")
+    writing.add_argument("--write-words", metavar="PREFIX", help="the words that links count: PREFIX.source, .target")
     writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
     writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
     writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
@@ -129,6 +133,9 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace, group: Processes) -> None:
+    check_sides(args)
+    if args.level == "piece" and (args.format == "jsonl" or args.write_words):
+        raise NormalignError("--format jsonl and --write-words are of words; leave --level piece out")
     outputs = _outputs(args)
     if any(is_stdout(path) for path in outputs[1:]):
         raise NormalignError("only the links (-o) can go to standard output")
@@ -154,7 +161,7 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
         raise NormalignError("--learn and --vote speak of words, not of pieces")
-    if args.learn and STDIO in (args.source, args.target):
+    if args.learn and STDIO in (args.source, args.target, args.bitext):
         raise NormalignError("--learn reads the text twice, which '-' does not allow; give files")
     if len(args.vote) > 1 and not args.reverse_path:
         raise NormalignError("two files to --vote are for two directions: --reverse-path")
@@ -164,12 +171,13 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError(
             f"--vote and --learn change soft alignments, which --symmetrize {args.symmetrize} does not look at"
         )
-    if group.count > 1 and STDIO in (args.source, args.target):
+    if group.count > 1 and STDIO in (args.source, args.target, args.bitext):
         raise NormalignError("several processes cannot share standard input; give files")
 
 
 def _outputs(args: argparse.Namespace) -> list[str]:
-    return [path for path in (args.output, args.scores, args.soft) if path is not None]
+    words = [f"{args.write_words}.{side}" for side in ("source", "target")] if args.write_words else []
+    return [path for path in (args.output, args.scores, args.soft, *words) if path is not None]
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
@@ -177,10 +185,16 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.job import Outputs, align_bitext
     from ..aligning.learning import learned_posteriors
 
-    bitext = Bitext(args.source, args.target, beside=args.vote)
+    bitext = Bitext(args.bitext or args.source, None if args.bitext else args.target, beside=args.vote)
     total = bitext.count()
     files = _files(args, total) if group.is_first else None
-    outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
+    outputs = Outputs(
+        scores=bool(args.scores),
+        soft=bool(args.soft),
+        layers=bool(args.dump),
+        json=args.format == "jsonl",
+        words=bool(args.write_words),
+    )
     try:
         aligner = _aligner(args, bitext, files, group)
         if args.learn:

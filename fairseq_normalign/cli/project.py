@@ -22,13 +22,13 @@ from typing import Any, TextIO
 from ..alignment.formats import FORMATS, AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
 from ..errors import NormalignError
-from ..files import open_output, read_lines, words_of
+from ..files import open_output, read_bitext, read_lines, words_of
 from ..projection.evaluate import LONGEST, score_spans
 from ..projection.inserting import project_markup
 from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
 from ..projection.labels import project_labels
 from ..projection.markup import parse_markup, strip_markup
-from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of, two_sides
+from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
 from ..projection.spans import GAPS
 from ..text.words import WORD_KINDS, word_finder
 from .option_names import reading_options

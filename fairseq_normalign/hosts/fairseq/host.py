@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
 from ...errors import NormalignError
-from ...text.encoding import EncodedLine, LineEncoder
+from ...text.encoding import EncodedLine, LineEncoder, line_of_pieces
 from ...text.options import TextOptions
-from ...text.subwords import MosesTokenizer
+from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.tags import TAGS
 from ...text.vocabulary import Vocabulary, scheme_of_dictionary
 from ..options import ModelOptions
@@ -168,12 +168,18 @@ class FairseqModels(TaskBatches):
         source: LineEncoder,
         target: LineEncoder,
         target_words: Vocabulary,
+        *,
+        written: Mapping[str, Any] | None = None,
     ) -> None:
-        """``target_words`` makes the indices of a translation into words."""
+        """``target_words`` makes the indices of a translation into words.
+
+        ``written``: how its text is written, as :func:`~fairseq_normalign.text.encoding.line_of_pieces` takes it.
+        """
         super().__init__(task, models)
         self.source = source
         self.target = target
         self.target_words = target_words
+        self._written = dict(written or {})
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -215,7 +221,8 @@ class FairseqModels(TaskBatches):
 
     def _hypothesis(self, found: dict[str, Any]) -> Hypothesis:
         indices = self.task.frame().pieces(found["tokens"].tolist())
-        return Hypothesis(EncodedLine(indices, self.target_words.sentence(indices)), float(found["score"]))
+        line = line_of_pieces(indices, self.target_words.sentence(indices), self.target_words.scheme, **self._written)
+        return Hypothesis(line, float(found["score"]))
 
 
 def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
@@ -259,6 +266,7 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
             dictionary,
             splitter,
             tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
+            words=text.finder(language),
             lowercase=text.lowercase,
             front=front,
             end=end,
@@ -270,4 +278,8 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
     )
     words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
     models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
-    return FairseqModels(models, loaded.task, source, target, words)
+    find = text.finder(loaded.languages[1])
+    written: dict[str, Any] = {"find": find, "in_pieces": isinstance(splitters[1], AlreadyPieces)}
+    if find is not None and text.tokenizer is not None:
+        written["text_of"] = MosesDetokenizer((loaded.languages[1] or "en")[:2])
+    return FairseqModels(models, loaded.task, source, target, words, written=written)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -11,9 +12,10 @@ import torch
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...text.encoding import EncodedLine
+from ...text.offsets import piece_ranges
 from ...text.options import TextOptions
 from ...text.tags import TAGS
-from ...text.words import WordFinder, space_words, word_finder, words_at
+from ...text.words import WordFinder, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, EncodedPair, Hypothesis
 from .languages import front_of_source, languages_of, set_languages, start_of_target
@@ -119,8 +121,14 @@ class TransformersModels:
             text = "".join(piece.replace("</w>", " ") for piece in pieces).strip()
         else:
             text = tokenizer.host.decode(indices, skip_special_tokens=True)
-        places, ranges = joined_words((self._find or space_words)(text), tokenizer.spans(text, pieces))
-        return EncodedLine(indices, sentence_of([], words_at(text, places), pieces, ranges, []))
+        spans = tokenizer.spans(text, pieces)
+        if self._find is None:
+            places, ranges = joined_words(space_words(text), spans)
+        else:
+            ranges = piece_ranges(self._find(text), spans)
+            places = self._find(text) if ranges else []
+        words = words_at(text, places)
+        return EncodedLine(indices, sentence_of([], words, pieces, ranges, []), text, tuple(places))
 
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
@@ -183,4 +191,5 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
 
 def _finder(text: TextOptions, language: str | None) -> WordFinder | None:
     """What finds the words of natural text; None where words are given, separated by spaces."""
-    return None if text.tokenizer is None else word_finder("moses", language=(language or "en")[:2])
+    moses = replace(text, words="moses") if text.tokenizer is not None and text.words is None else text
+    return moses.finder(language)
