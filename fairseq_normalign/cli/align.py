@@ -1,8 +1,8 @@
 """Align a bitext by forced decoding, with any fairseq Transformer.
 
 One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
-with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on one
-side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on
+one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
 
 A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
 processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
