@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ..text.options import TextOptions
 
 
-def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False, required: bool = True) -> None:
     """The checkpoint and where it computes. ``several``: more than one checkpoint may be given."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--path",
-        required=True,
+        required=required,
         metavar="MODEL",
         nargs="+" if several else None,
         help="fairseq checkpoint, or a folder or hub name of transformers; a.pt:b.pt is an ensemble"
@@ -269,6 +269,19 @@ def bitext_aligner(
         floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
         vote=getattr(args, "vote_weight", None) or (VOTE_BESIDE_HMM if getattr(args, "learn", False) else VOTE),
     )
+
+
+def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
+    """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
+    from ..aligning.options import layer_argument
+    from ..alignment.experts import parse_expert
+
+    if args.layer == "auto" or args.readings == "auto":
+        raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")
+    aligner = bitext_aligner(args, alignment_options(args, layer_argument(args.layer)), combine="agreed-grow-diag")
+    if args.reverse_readings and aligner.backward is not None:
+        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
+    return aligner
 
 
 MANY_UNKNOWN = 0.3

@@ -9,13 +9,15 @@ from typing import Any
 
 import torch
 
+from ...alignment.pieces import Span
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...text.encoding import EncodedLine
 from ...text.offsets import piece_ranges
 from ...text.options import TextOptions
+from ...text.subwords import MosesDetokenizer
 from ...text.tags import TAGS
-from ...text.words import WordFinder, space_words, words_at
+from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, EncodedPair, Hypothesis
 from .languages import front_of_source, languages_of, set_languages, start_of_target
@@ -129,6 +131,13 @@ class TransformersModels:
             places = self._find(text) if ranges else []
         words = words_at(text, places)
         return EncodedLine(indices, sentence_of([], words, pieces, ranges, []), text, tuple(places))
+
+    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+        """Return the text of a translation as people write it, and the places of its words."""
+        if not (self.target.tokenizer.marks_ends and self._find is None):
+            return line.text, line.places
+        text = MosesDetokenizer((self.languages[1] or "en")[:2])(line.given_words)
+        return text, places_of(text, line.given_words)
 
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
