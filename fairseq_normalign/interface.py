@@ -161,18 +161,8 @@ def load(
     A wrong argument is a :class:`fairseq_normalign.NormalignError`. The model may be used from several threads: calls
     take turns.
     """
-    if user_dir is not None:
-        from .hosts.fairseq.register import import_user_dirs
-
-        import_user_dirs(_both(user_dir))
-    chooses = AUTO in (layer, readings)
-    if isinstance(layer, str) and layer != AUTO:
-        raise NormalignError(f"layer is a number from 1 on or 'auto', not '{layer}'")
-    if precision is not None and precision not in PRECISIONS:
-        raise NormalignError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
-    if symmetrize not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
-        names = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
-        raise NormalignError(f"unknown symmetrization '{symmetrize}'; choose one of {names}")
+    _check(layer, precision, symmetrize)
+    _import(user_dir)
     options = AlignmentOptions(
         method=method,
         layer=layer if isinstance(layer, int) else None,
@@ -205,7 +195,24 @@ def load(
         combine=symmetrize,
         floor=AGREEMENT_FLOOR if floor is None else floor,
     )
-    return AlignmentModel(aligner, chooses=chooses)
+    return AlignmentModel(aligner, chooses=AUTO in (layer, readings))
+
+
+def _check(layer: int | str | None, precision: str | None, symmetrize: str) -> None:
+    if isinstance(layer, str) and layer != AUTO:
+        raise NormalignError(f"layer is a number from 1 on or 'auto', not '{layer}'")
+    if precision is not None and precision not in PRECISIONS:
+        raise NormalignError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
+    if symmetrize not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
+        names = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
+        raise NormalignError(f"unknown symmetrization '{symmetrize}'; choose one of {names}")
+
+
+def _import(user_dir: Names) -> None:
+    if user_dir is not None:
+        from .hosts.fairseq.register import import_user_dirs
+
+        import_user_dirs(_both(user_dir))
 
 
 def _name(path: str | Path | None) -> str | None:

@@ -17,12 +17,13 @@ MAY_IMPORT = {
     "attribution": {"alignment"},
     "analysis": {"alignment", "attribution"},
     "report": {"alignment", "analysis"},
-    "hosts": {"alignment", "attribution", "analysis", "text", "aligning", "tasks"},
+    "hosts": {"alignment", "attribution", "analysis", "text"},
     "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
     "models": {"alignment", "attribution", "analysis", "hosts"},
     "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
+    "toy": set(),
     "cli": {
-        *("alignment", "attribution", "analysis", "report", "text", "projection"),
+        *("toy", "alignment", "attribution", "analysis", "report", "text", "projection"),
         *("hosts", "aligning", "models", "tasks"),
     },
 }
@@ -35,6 +36,47 @@ FORBIDDEN = {
     "report": {"torch", "fairseq"},
 }
 COMMON = {"errors", "files", "half_precision", "packed", "requirements", "version"}
+
+
+TOP = {"__init__", "interface", *COMMON, "resumable"}
+"""Modules that stand in no room: the public interface, and what every room may use."""
+HOSTS_OF = {"fairseq": ("hosts/fairseq", "models", "tasks"), "transformers": ("hosts/transformers",)}
+"""The only places that import a toolkit."""
+BY_STRING = {
+    "__init__.py": "public names, loaded when they are used; registration",
+    "requirements.py": "whether fairseq is there",
+    "cli/__init__.py": "the verb that is asked for",
+    "hosts/__init__.py": "the host that a path belongs to",
+    "hosts/fairseq/checkpoints.py": "numpy's module under its old and new name",
+    "hosts/fairseq/register.py": "the models and tasks that fairseq has to know, as its own --user-dir imports them",
+    "hosts/transformers/transformers_lm.py": "whether torchaudio can be imported",
+}
+"""The only files that import by a string, and what for: a static look cannot see where these imports point."""
+
+
+def test_every_module_is_in_a_room_or_known_here():
+    found = {path.stem for path in PACKAGE.glob("*.py")}
+    assert found <= TOP, f"modules without a room: {sorted(found - TOP)}"
+    rooms = {path.name for path in PACKAGE.iterdir() if (path / "__init__.py").exists()}
+    assert rooms == set(MAY_IMPORT)
+
+
+def test_imports_by_string_are_known():
+    found = set()
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            name = getattr(node.func, "attr", getattr(node.func, "id", "")) if isinstance(node, ast.Call) else ""
+            if name in ("import_module", "__import__"):
+                found.add(path.relative_to(PACKAGE).as_posix())
+    assert found == set(BY_STRING)
+
+
+@pytest.mark.parametrize("host", sorted(HOSTS_OF))
+def test_only_its_own_folder_imports_a_host(host):
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if not place.startswith(HOSTS_OF[host]):
+            assert not [name for name in imported(path) if name.split(".")[0] == host], f"{place} imports {host}"
 
 
 def imported(path: Path) -> set[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..alignment.decide import Link
+from ..alignment.look_names import TWO_LOOKS
 from ..analysis.choose_readings import choose_readings
 from ..analysis.comparison import Seed
 from ..analysis.decisions import PairDecisions
@@ -14,8 +15,6 @@ from ..hosts.protocol import EncodedPair
 from .bitext import Pair
 from .decisions import Survey
 from .directions import BitextAligner, Direction
-
-TWO_LOOKS = "two looks"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ def measure(
     if aligner.backward is not None and backward_pairs is not None:
         seed.backward = _decisions(aligner.backward, backward_pairs, methods, soft, shown)[0]
     if two_looks is not None and two_looks in methods:
-        seed.more = _two_looks(aligner, pairs, seed, two_looks)
+        with aligner.forward.uncounted():
+            seed.more = _two_looks(aligner, pairs, seed, two_looks)
     return seed
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -38,6 +39,8 @@ class PairAlignment:
     """Everything that was read, of every layer; kept only where it is asked for."""
     lines: EncodedPair | None = None
     """Both sides as the forward model reads them, with the places of their words; None where they were skipped."""
+    directions: tuple[np.ndarray, ...] = ()
+    """The soft alignments that were combined, [target, source] and [source, target]; kept where ``soft`` is."""
 
 
 @dataclass(frozen=True)
@@ -94,11 +97,17 @@ class EncodedAligner:
             return TOO_LONG
         return pair
 
-    def batches(self, encoded: Sequence[EncodedPair | str], *, first: int = 0) -> Iterator[tuple[list[int], Batch]]:
-        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``."""
+    def batches(
+        self, encoded: Sequence[EncodedPair | str], *, first: int = 0, max_tokens: int | None = None
+    ) -> Iterator[tuple[list[int], Batch]]:
+        """Return what can be aligned in batches, each with the positions of its pairs; names count from ``first``.
+
+        ``max_tokens``: pieces per side and batch, if not as many as for aligning.
+        """
+        at_once = max_tokens or self.max_tokens
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
         pairs: list[EncodedPair] = [pair for pair in encoded if not isinstance(pair, str)]
-        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], self.max_tokens):
+        for chosen in batches_by_length([(len(source), len(target) + 1) for source, target in pairs], at_once):
             names = [str(first + places[number] + 1) for number in chosen]
             yield [places[number] for number in chosen], self.host.batch([pairs[number] for number in chosen], names)
 
@@ -160,6 +169,16 @@ class Direction(EncodedAligner):
     def __init__(self, aligner: Aligner, host: LoadedModel, *, max_tokens: int = 4000, level: str = "word") -> None:
         super().__init__(aligner, host, max_tokens=max_tokens, level=level)
 
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
+        before = [(side, side.seen, side.unknown) for side in (self.host.source, self.host.target)]
+        try:
+            yield
+        finally:
+            for side, seen, unknown in before:
+                side.seen, side.unknown = seen, unknown
+
     def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
         """Return each pair as the model reads it, or why it cannot be aligned."""
         return [self.checked(self.lines(pair)) for pair in pairs]
@@ -220,19 +239,22 @@ class BitextAligner:
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
         forward, backward = self.encode(pairs)
-        return self._align(forward, backward, keep=keep, first=first, votes=votes, done=done)
+        return self.align_sides(forward, backward, keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
         """Align pairs as the forward model reads them; the backward model reads the same words of their text."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
-            return self._align(checked, None, keep=keep)
+            return self.align_sides(checked, None, keep=keep)
         reads = self.backward.host.source, self.backward.host.target
         backward = [
             self.backward.checked((reads[0](target.text, target.places), reads[1](source.text, source.places)))
             for source, target in pairs
         ]
-        return self._align(*_both_or_none(checked, backward), keep=keep)
+        for place, (one, other) in enumerate(zip(checked, backward, strict=True)):
+            if _differ(one, other, self.forward.level):
+                backward[place] = DIFFERENT
+        return self.align_sides(*_both_or_none(checked, backward), keep=keep)
 
     def align_placed(self, pairs: Sequence[tuple[Placed, Placed]]) -> list[PairAlignment]:
         """Align pairs of lines of which the places of the words are known: links count those."""
@@ -247,25 +269,27 @@ class BitextAligner:
                     )
         return self.align_encoded(encoded)
 
-    def _align(
+    def align_sides(
         self,
         forward_pairs: list[EncodedPair | str],
         backward_pairs: list[EncodedPair | str] | None,
         *,
-        keep: Keep,
+        keep: Keep = NOTHING,
         first: int = 0,
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
+        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`."""
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return _with_lines(self.forward.align(forward_pairs, keep=keep, first=first, done=done), forward_pairs)
         how: Any = {"first": first, "decision": "argmax" if is_soft else self._given_decision or "argmax"}
-        mine = Keep(soft=is_soft, layers=keep.layers, read=keep.read)
+        soft = is_soft or keep.soft
+        mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
         if self.backward is not None and backward_pairs is not None:
-            reverse = self.backward.align(backward_pairs, keep=Keep(soft=is_soft), **how)
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), **how)
         results = []
         for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
             if one.skipped is not None:
@@ -276,6 +300,8 @@ class BitextAligner:
                 assert other is not None
                 results.append(self._combined(one, other))
             results[-1].read = one.read
+            if keep.soft:
+                results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return _with_lines(results, forward_pairs)
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
@@ -284,6 +310,12 @@ class BitextAligner:
         if self.backward is None:
             return forward, None
         backward = self.backward.encode([(target, source) for source, target in pairs])
+        for one, other, (line, _) in zip(forward, backward, pairs, strict=True):
+            if _differ(one, other, self.forward.level):
+                raise NormalignError(
+                    f"'{line[:60]}': the models of the two directions split this pair into different "
+                    f"{self.forward.level}s, so their links cannot be combined; align each direction by itself"
+                )
         return _both_or_none(forward, backward)
 
     def _agreed(
@@ -325,6 +357,19 @@ class BitextAligner:
         second = dict(zip(reverse, backward.confidence, strict=True))
         confidence = [(first.get(link, 0.0) + second.get(link, 0.0)) / 2 for link in links]
         return PairAlignment(links=links, confidence=confidence, skipped=forward.skipped)
+
+
+DIFFERENT = "different words"
+"""Why a translation is left unaligned: the model of the other direction splits it into other words."""
+
+
+def _differ(one: EncodedPair | str, other: EncodedPair | str, level: str) -> bool:
+    """Whether the two directions have other words or pieces of a pair."""
+    if isinstance(one, str) or isinstance(other, str):
+        return False
+    return [len(line.sentence.at(level).words) for line in one] != [
+        len(line.sentence.at(level).words) for line in reversed(other)
+    ]
 
 
 def _with_lines(results: list[PairAlignment], pairs: Sequence[EncodedPair | str]) -> list[PairAlignment]:

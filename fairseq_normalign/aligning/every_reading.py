@@ -11,6 +11,7 @@ import numpy as np
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import EACH, MethodReading
 from ..alignment.steps_to_words import SETTINGS
+from ..hosts.protocol import EncodedPair
 from .decisions import by_layer
 from .directions import Direction
 from .reader import Found, Reader
@@ -28,22 +29,43 @@ def read_pairs(
     skipped: Callable[[int, str], object] = lambda number, why: None,
 ) -> Iterator[ReadPair]:
     """Read (id, source, target) lines by each method, in their order; ``skipped`` is told of those left out."""
-    reader = Reader(direction.models)
-    wanted = [place for name in methods for place in reader.places(name, heads=heads)]
-    waiting = iter(lines)
-    while window := list(itertools.islice(waiting, WINDOW)):
+    read = EveryReading(direction, methods, heads=heads)
+    for window in windows(lines):
+        numbers = [number for number, _, _ in window]
         encoded = direction.encode([(source, target) for _, source, target in window])
-        found: dict[int, ReadPair] = {}
-        for places, batch in direction.batches(encoded):
-            batch = replace(batch, names=[str(window[place][0] + 1) for place in places])
-            for number, (place, read) in enumerate(zip(places, reader.read(batch, wanted), strict=True)):
-                readings = {name: _reading(reader, name, read) for name in methods}
-                found[place] = ReadPair(window[place][0], *batch.sentences[number], readings)
-        for place, (number, _, _) in enumerate(window):
+        found = read(encoded, numbers)
+        for place, number in enumerate(numbers):
             if place in found:
                 yield found[place]
             else:
                 skipped(number, str(encoded[place]))
+
+
+def windows(lines: Iterable[tuple[int, str, str]]) -> Iterator[list[tuple[int, str, str]]]:
+    """Cut lines into lists of :data:`WINDOW`."""
+    waiting = iter(lines)
+    while window := list(itertools.islice(waiting, WINDOW)):
+        yield window
+
+
+class EveryReading:
+    """Reads every layer, and every head where that is wanted, by some methods."""
+
+    def __init__(self, direction: Direction, methods: Sequence[str], *, heads: bool = False) -> None:
+        self.direction = direction
+        self.methods = methods
+        self.reader = Reader(direction.models)
+        self.wanted = [place for name in methods for place in self.reader.places(name, heads=heads)]
+
+    def __call__(self, encoded: Sequence[EncodedPair | str], numbers: Sequence[int]) -> dict[int, ReadPair]:
+        """Return what was read by the place of each pair in ``encoded``; ``numbers`` are the ids of the pairs."""
+        found: dict[int, ReadPair] = {}
+        for places, batch in self.direction.batches(encoded):
+            batch = replace(batch, names=[str(numbers[place] + 1) for place in places])
+            for number, (place, read) in enumerate(zip(places, self.reader.read(batch, self.wanted), strict=True)):
+                readings = {name: _reading(self.reader, name, read) for name in self.methods}
+                found[place] = ReadPair(numbers[place], *batch.sentences[number], readings)
+        return found
 
 
 def _reading(reader: Reader, name: str, found: Found) -> MethodReading:

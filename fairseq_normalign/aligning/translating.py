@@ -29,6 +29,8 @@ class Translation:
     """Mean log-probability of the target's pieces and its end, natural logarithm."""
     lines: EncodedPair
     """Source and translation with their texts and the places of their words."""
+    unaligned: str | None = None
+    """Why it has no links, if it could not be aligned."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ def _aligned(aligner: BitextAligner, line: str, hypotheses: Sequence[Hypothesis]
             result.confidence,
             hypothesis.score,
             (source, hypothesis.target),
+            result.skipped,
         )
         for hypothesis, result in zip(hypotheses, aligner.align_encoded(pairs), strict=True)
     ]

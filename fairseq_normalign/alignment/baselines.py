@@ -85,8 +85,8 @@ def align(
     if wanted:
         with tempfile.TemporaryDirectory(prefix="normalign-") as directory:
             found = runner.both_directions([(_safe(s), _safe(t)) for s, t in given], Path(directory), len(wanted))
-        for number, ahead, back in zip(wanted, *found, strict=True):
-            forward[number], backward[number] = _within(ahead, pairs[number]), _within(back, pairs[number])
+        for number, one, other in zip(wanted, *found, strict=True):
+            forward[number], backward[number] = _within(one, pairs[number]), _within(other, pairs[number])
     return Baseline(forward, backward, runner.programs, runner.commands, len(pairs) - len(wanted))
 
 
@@ -234,8 +234,8 @@ class FastAlign(Runner):
         """Run once per direction; the links are (source, target) in both."""
         _write_text(pairs, directory)
         (program,) = self.programs
-        for name, turned in (("forward", []), ("backward", ["-r"])):
-            arguments = ["-i", "text", "-d", "-o", "-v", *turned]
+        for name, option in (("forward", []), ("backward", ["-r"])):
+            arguments = ["-i", "text", "-d", "-o", "-v", *option]
             self._run(program, *arguments, directory=directory, output=directory / name)
         return (
             _read_links(directory / "forward", program, wanted),

@@ -234,8 +234,8 @@ def agree(forward: np.ndarray, backward: np.ndarray | None = None) -> np.ndarray
     :func:`own_agreement`. Both are multiplied by :func:`neighbour_support`, and their agreement is taken again.
     :func:`.symmetrize.symmetrize_soft` makes links of it.
 
-        >>> agree(np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
-        [[1.0, 0.0], [0.0, 1.0]]
+    >>> agree(np.array([[0.8, 0.2], [0.3, 0.7]])).round(2).tolist()
+    [[0.84, 0.14], [0.2, 0.83]]
     """
     ahead = normalized(np.asarray(forward, dtype=np.float64))
     back = normalized(ahead.T if backward is None else np.asarray(backward, dtype=np.float64))

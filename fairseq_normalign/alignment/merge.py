@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import NormalignError
 
-WAYS = ("sum", "mean", "max")
+REDUCTIONS = ("sum", "mean", "max")
 
 
 def merge(
@@ -40,10 +40,10 @@ def merge(
     return np.ascontiguousarray(np.swapaxes(by_both, -1, -2))
 
 
-def _merge_last(soft: np.ndarray, spans: Sequence[tuple[int, int]], way: str, side: str) -> np.ndarray:
+def _merge_last(soft: np.ndarray, spans: Sequence[tuple[int, int]], how: str, side: str) -> np.ndarray:
     """Merge the last axis: ``[..., P]`` -> ``[..., len(spans)]``."""
-    if way not in WAYS:
-        raise NormalignError(f"unknown way '{way}' to merge the {side} side; choose one of {', '.join(WAYS)}")
+    if how not in REDUCTIONS:
+        raise NormalignError(f"unknown way '{how}' to merge the {side} side; choose one of {', '.join(REDUCTIONS)}")
     if not len(spans):
         return np.zeros((*soft.shape[:-1], 0), dtype=soft.dtype)
     borders = np.asarray(spans, dtype=np.intp)
@@ -54,6 +54,6 @@ def _merge_last(soft: np.ndarray, spans: Sequence[tuple[int, int]], way: str, si
         )
     # reduceat takes [start, stop, start, stop, ...]; every second result is what lies between two words
     cuts = flat[:-1] if flat[-1] == soft.shape[-1] else flat
-    combine = np.maximum if way == "max" else np.add
+    combine = np.maximum if how == "max" else np.add
     merged = combine.reduceat(soft, cuts, axis=-1)[..., ::2]
-    return merged / (borders[:, 1] - borders[:, 0]).astype(soft.dtype) if way == "mean" else merged
+    return merged / (borders[:, 1] - borders[:, 0]).astype(soft.dtype) if how == "mean" else merged

@@ -6,7 +6,7 @@ seeds are means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.decide import Link
@@ -19,7 +19,10 @@ from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from .decisions import MethodSetting, PairDecisions, decisions_of
 from .direction_scores import DirectionScores
-from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate
+from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate, tested
+
+DECIDED = "decided"
+"""In the place of a direction: links that several readings or directions decided on together."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +47,14 @@ class Seed:
     speed: dict[str, float] = field(default_factory=dict)
     """Pairs per second by method, forward."""
     more: dict[tuple[str, str], list[list[Link]]] = field(default_factory=dict)
-    """Links of further systems of this checkpoint, by name and direction (forward, both)."""
+    """Links of further systems of this checkpoint, by name and direction (forward, both or :data:`DECIDED`)."""
 
 
 def compare(
     golds: Sequence[Gold],
     seeds: Sequence[Seed],
     *,
-    added: dict[str, Sequence[Sequence[Link]]] | None = None,
+    added: Mapping[str, Sequence[Sequence[Link]]] | None = None,
     symmetrizations: Sequence[str] = ("grow-diag",),
     sampling: Sampling = DEFAULT_SAMPLING,
 ) -> Comparison:
@@ -68,6 +71,7 @@ def compare(
             systems.append(System(name, error_rate(counts, sampling), direction, "norms"))
     for name, links in (added or {}).items():
         systems.append(System(name, error_rate([count_links(golds, links)], sampling), direction="other"))
+    systems = tested(systems, sampling)
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)
 
 
@@ -76,16 +80,19 @@ def compare_pairs(pairs: Sequence[ReadPair], sampling: Sampling) -> Comparison:
     golds = [pair.gold for pair in pairs if pair.gold is not None]
     if len(golds) < len(pairs):
         raise NormalignError("a report needs gold alignments for each sentence")
-    others: dict[str, Sequence[Sequence[Link]]] = {
+    found = pairs[0].readings
+    linked = {
         name: [list(pair.readings[name].links or ()) for pair in pairs]
-        for name, reading in pairs[0].readings.items()
-        if reading.links is not None
+        for name in found
+        if found[name].links is not None
     }
-    if len(others) == len(pairs[0].readings):
+    if all(found[name].words is None for name in linked) and len(linked) == len(found):
         raise NormalignError(
             "a report needs soft alignments (from a dump, a file or a checkpoint); there are links only"
         )
-    return compare(golds, [Seed([decisions_of(pair) for pair in pairs])], added=others, sampling=sampling)
+    decided = {(name, DECIDED): links for name, links in linked.items() if found[name].words is not None}
+    others = {name: links for name, links in linked.items() if found[name].words is None}
+    return compare(golds, [Seed([decisions_of(pair) for pair in pairs], more=decided)], added=others, sampling=sampling)
 
 
 def reversed_golds(golds: Sequence[Gold]) -> list[Gold]:

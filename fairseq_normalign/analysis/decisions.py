@@ -49,7 +49,7 @@ def decisions_of(pair: ReadPair) -> PairDecisions:
     """Return what each layer and head of a pair decides, for a :func:`.comparison.compare`."""
     found = PairDecisions(pair.source.words, pair.target.words)
     for name, reading in pair.readings.items():
-        if reading.words is not None:
+        if reading.words is not None and reading.links is None:
             found.layers[name, ""] = list(best_sources(reading.words))
             found.means[name] = _means(reading.words)
         if reading.steps is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -88,7 +89,9 @@ class DirectionScores:
             rows.append(
                 LayerRow(
                     *choice,
-                    layers=tuple(self.figure(choice, [layer] * len(self.seeds)) for layer in range(count)),
+                    layers=tuple(
+                        replace(self.figure(choice, [layer] * len(self.seeds)), counts=None) for layer in range(count)
+                    ),
                     mean=float(rates.mean()),
                     best=int(rates.mean(axis=0).argmin()),
                     mean_norm=tuple(self.means(choice[0]).mean(axis=0).tolist()),

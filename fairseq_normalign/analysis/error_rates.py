@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ..alignment.score import Counts, metrics_of
-from ..alignment.significance import bootstrap
+from ..alignment.significance import bootstrap, compare_to_first
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class ErrorRate:
     precision: float
     recall: float
     links: float
+    counts: Counts | None = field(default=None, repr=False, compare=False)
+    """[N, 5] of the sentences, all seeds together; kept while systems are tested."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,16 @@ class System:
     name: str
     figure: ErrorRate
     direction: str = "forward"
-    """forward, reverse, both (symmetrized) or other (an added file)."""
+    """forward, reverse, both (symmetrized), decided (readings multiplied) or other (an added file)."""
     method: str | None = None
     setting: str | None = None
     layers: tuple[int, ...] = ()
     """The 0-based layer it is read from, for each seed."""
     heads: tuple[int, ...] = ()
     pairs_per_second: float | None = None
+    p_value: float | None = None
+    """How probable a difference to the best system as large as this would be if both were equally good; for the best
+    few only."""
 
 
 def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
@@ -102,4 +107,22 @@ def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
         precision=float(np.mean([one["precision"] for one in metrics])),
         recall=float(np.mean([one["recall"] for one in metrics])),
         links=float(np.mean([one[:, 0].sum() for one in counts])),
+        counts=np.sum(counts, axis=0),
     )
+
+
+BEST = 5
+"""How many systems are tested against the best one, itself included."""
+
+
+def tested(systems: Sequence[System], sampling: Sampling) -> list[System]:
+    """Return the systems with the p-values of the best few: each against the best, by paired randomization."""
+    ranked = sorted(range(len(systems)), key=lambda place: systems[place].figure.aer)[:BEST]
+    counts = [systems[place].figure.counts for place in ranked]
+    known = [one for one in counts if one is not None]
+    found = list(systems)
+    if 1 < len(known) == len(counts):
+        tests = compare_to_first(known, samples=1, trials=sampling.samples, seed=sampling.seed)
+        for place, test in zip(ranked[1:], tests, strict=True):
+            found[place] = replace(found[place], p_value=test.p_randomization)
+    return [replace(system, figure=replace(system.figure, counts=None)) for system in found]

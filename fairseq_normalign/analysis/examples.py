@@ -1,4 +1,4 @@
-"""Sentences that a report shows: best, worst, typical, and most improved over another method."""
+"""Sentences that a report shows: best, worst, typical, most improved and most worsened against another method."""
 
 from __future__ import annotations
 
@@ -59,11 +59,14 @@ def choose_examples(
         "worst": lambda pair: (-aer[pair.id], -len(pair.target.words)),
     }
     if baseline is not None:
-        named = f"most improved by {choice.method} over {baseline.method}"
-        kinds[named] = lambda pair: (aer[pair.id] - rates[pair.id][baseline], pair.id)
+        lost = {number: found[choice] - found[baseline] for number, found in rates.items()}
+        by = f"by {choice.method} against {baseline.method}"
+        kinds[f"most improved {by}"] = lambda pair: (lost[pair.id], pair.id)
+        kinds[f"most worsened {by}"] = lambda pair: (-lost[pair.id], pair.id)
     notes: dict[int, list[str]] = {}
     for kind, order in kinds.items():
-        for pair in sorted(usable, key=order)[:each]:
+        changed = [pair for pair in usable if not kind.startswith("most") or order(pair)[0] < 0]
+        for pair in sorted(changed, key=order)[:each]:
             notes.setdefault(pair.id, []).append(kind)
     by_id = {pair.id: pair for pair in usable}
     return [Example(replace(by_id[number], notes=tuple(why)), rates[number]) for number, why in notes.items()]

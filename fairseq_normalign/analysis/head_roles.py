@@ -11,7 +11,7 @@ from .attention_batch import PAD, Observed
 from .tables import Analysis, Cell, Table
 
 FARTHEST = 512
-"""Relative positions that are told apart, each way."""
+"""Relative positions that are counted apart, to the left and to the right."""
 POSITIONAL = 0.9
 """A head is positional where this share of its maxima lies at one relative position."""
 RAREST = 2

@@ -13,43 +13,36 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import sys
-from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..alignment.dump import DumpWriter
-from ..alignment.experts import VOTE, parse_expert
-from ..alignment.readings import Reading
-from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..analysis.saved_choice import read_choice
-from ..errors import NormalignError, note
-from ..files import STDIO, check_distinct, check_writable, is_stdout, is_stream
+from ..alignment.experts import VOTE
+from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS
+from ..errors import NormalignError
+from ..files import STDIO, check_distinct, check_writable, is_stdout
+from .bitext_job import (
+    add_job_arguments,
+    check_job,
+    end_early,
+    in_processes,
+    open_files,
+    progress_bar,
+    report_skipped,
+    settled_aligner,
+)
 from .model_arguments import (
+    SYMMETRIZATION,
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
+    add_symmetrize_argument,
     add_text_arguments,
-    alignment_options,
-    bitext_aligner,
     check_sides,
-    prepare_torch,
     warn_of_unknown_pieces,
 )
+from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Bitext
-    from ..aligning.directions import BitextAligner
-    from ..aligning.job import Files
     from ..aligning.processes import Processes
-
-WITHOUT_EFFECT = {
-    *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
-    *("data", "reverse_data", "threads"),
-}
-"""Arguments that may change between an interrupted run and the one that goes on."""
-
-SYMMETRIZATION = "agreed-grow-diag"
-EMPTY, TOO_LONG = "empty", "too long"
 
 EPILOG = """\
 --soft and --scores are files beside the links, with a line a pair. --soft: a row a target word, rows separated by
@@ -64,22 +57,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
     add_text_arguments(parser, required=False, bitext=True)
-    add_reading_arguments(parser)
-    add_reverse_arguments(parser)
-    parser.add_argument(
-        "--symmetrize",
-        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
-        metavar="WAY",
-        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
-        f"alignments are multiplied first ({SYMMETRIZATION})",
-    )
-    parser.add_argument(
-        "--choice",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="readings that 'normalign layers --save' wrote: of --path and, if there is one, of --reverse-path",
-    )
+    add_choice_argument(add_reading_arguments(parser))
+    add_symmetrize_argument(add_reverse_arguments(parser))
     parser.add_argument(
         "--vote",
         nargs="+",
@@ -112,24 +91,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
     writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
     writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
-    writing.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
-    writing.add_argument("--restart", action="store_true", help="throw away what an interrupted run has done")
-    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+    add_job_arguments(writing)
 
 
 def run(args: argparse.Namespace) -> int:
-    prepare_torch(args)
-    from ..aligning.processes import processes
+    return in_processes(args, lambda group: _checked(args, group))
 
-    with processes() as group:
-        try:
-            _check(args, group)
-            _align(args, group)
-        except NormalignError:
-            if group.is_first:
-                raise
-            return 2  # the first process says it
-    return 0
+
+def _checked(args: argparse.Namespace, group: Processes) -> None:
+    _check(args, group)
+    _align(args, group)
 
 
 def _check(args: argparse.Namespace, group: Processes) -> None:
@@ -149,14 +120,9 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError(f"--symmetrize {args.symmetrize} and --decide both decide links; give one of them")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
-    if args.resume and (is_stream(args.output) or args.dump):
-        raise NormalignError("--resume needs a file to go on with: -o FILE, and no --dump")
-    if args.resume and args.restart:
-        raise NormalignError("give --resume or --restart, not both")
-    if args.choice and (args.readings or args.layer or args.head or args.setting):
-        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
-    if len(args.choice) > (2 if args.reverse_path else 1):
-        raise NormalignError("--choice takes a file for --path and one for --reverse-path")
+    if args.resume and args.dump:
+        raise NormalignError("--resume cannot go on with a --dump; leave one of them out")
+    check_job(args, group)
     if args.learn_from and not args.learn:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
@@ -171,8 +137,6 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError(
             f"--vote and --learn change soft alignments, which --symmetrize {args.symmetrize} does not look at"
         )
-    if group.count > 1 and STDIO in (args.source, args.target, args.bitext):
-        raise NormalignError("several processes cannot share standard input; give files")
 
 
 def _outputs(args: argparse.Namespace) -> list[str]:
@@ -187,7 +151,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
 
     bitext = Bitext(args.bitext or args.source, None if args.bitext else args.target, beside=args.vote)
     total = bitext.count()
-    files = _files(args, total) if group.is_first else None
+    files = open_files(args, _outputs(args), total, whole=bool(args.dump)) if group.is_first else None
     outputs = Outputs(
         scores=bool(args.scores),
         soft=bool(args.soft),
@@ -196,122 +160,19 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
         words=bool(args.write_words),
     )
     try:
-        aligner = _aligner(args, bitext, files, group)
+        combine = args.symmetrize or SYMMETRIZATION
+        aligner = settled_aligner(args, bitext, files, group, verb="align", level=args.level, combine=combine)
         if args.learn:
             aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
         with contextlib.ExitStack() as stack:
             dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
-            bar = stack.enter_context(_progress(args, total, files))
+            bar = stack.enter_context(progress_bar(args, total, files))
             counts = align_bitext(bitext, aligner, files, group, outputs=outputs, dump=dump, done=bar.update)
             if files:
                 files.finish()  # before the dump, which is refused when it is there already
     except BaseException:
-        if files and files.abandon():
-            note(f"normalign align: what is done is kept in {files.kept}; --resume goes on")
+        end_early("align", files)
         raise
     if files:
-        _report(counts)
+        report_skipped("align", counts, "an empty line")
         warn_of_unknown_pieces("normalign align", aligner)
-
-
-def _files(args: argparse.Namespace, lines: int | None) -> Files:
-    from ..resumable import PlainFiles, ResumableFiles, UnfinishedRun, can_be_continued
-
-    if args.dump or not can_be_continued(args.output):
-        return PlainFiles(_outputs(args))
-    try:
-        return ResumableFiles(_outputs(args), _job(args, lines), resume=args.resume, restart=args.restart)
-    except UnfinishedRun as error:
-        raise NormalignError(f"{error}; --resume goes on with it, --restart throws it away") from None
-
-
-def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
-    """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..aligning.build import dictionaries, fingerprint
-
-    described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice", "learn_from"):
-        given = described[name] or []
-        described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
-    job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
-    known = dictionaries(args.path, args.data)
-    if args.reverse_path:
-        known += dictionaries(args.reverse_path, args.reverse_data)
-    return {**job, "the dictionaries": [fingerprint(file) for file in known], "the number of lines": lines}
-
-
-def _aligner(args: argparse.Namespace, bitext: Bitext, files: Files | None, group: Processes) -> BitextAligner:
-    from ..aligning.options import layer_argument
-
-    layer = layer_argument(args.layer)
-    options = alignment_options(args, layer)
-    aligner = bitext_aligner(args, options, level=args.level, combine=args.symmetrize or SYMMETRIZATION)
-    chooses = not args.choice and (args.readings == "auto" or (args.readings is None and not options.names_one_reading))
-    if layer == "auto" or (chooses and options.can_look_twice):
-        settled = _settle(args, aligner, bitext, files) if files else None
-        for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
-            if direction is not None:
-                direction.aligner.read_with(parse_expert(expert))
-    for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
-        if direction is not None:
-            direction.aligner.read_with(options.checked(read_choice(file).expert, direction.aligner.reader.layers))
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
-    return aligner
-
-
-def _settle(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
-    """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
-    if not files.journal.choice:
-        choose = _one_layer if args.layer == "auto" else _readings
-        files.journal.choice = choose(args, aligner, bitext)
-    return files.journal.choice
-
-
-def _readings(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..aligning.choose import choose_readings, sentence_of_choice
-    from ..aligning.choose_layer import SAMPLE
-
-    choices = choose_readings(aligner, bitext.first(SAMPLE))
-    for which, choice in zip(("", "the other direction "), choices, strict=False):
-        note(f"normalign align: {which}{sentence_of_choice(choice)}")
-    return [str(choice.expert) for choice in choices]
-
-
-def _one_layer(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..aligning.choose_layer import SAMPLE, judge_by_text
-    from ..alignment.steps_to_words import SETTINGS
-    from ..analysis.layer_choice import sentence_of
-
-    settings = (args.setting,) if args.setting else SETTINGS
-    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
-    note(f"normalign align: {sentence_of(verdict.choice, verdict.criteria, '--')}")
-    choices = [verdict.choice]
-    if verdict.reverse_choice is not None:
-        note(f"normalign align: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria, '--')}")
-        choices.append(verdict.reverse_choice)
-    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
-
-
-def _progress(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:
-    from tqdm import tqdm
-
-    return tqdm(
-        total=total,
-        initial=files.journal.counts.get("pairs", 0) if files else 0,
-        unit=" pairs",
-        disable=not files or not (args.progress or sys.stderr.isatty()),
-        dynamic_ncols=True,
-        smoothing=0.05,
-    )
-
-
-def _report(counts: Counter[str]) -> None:
-    """Say which pairs have no alignment."""
-    empty, long = counts[EMPTY], counts[TOO_LONG]
-    if empty or long:
-        print(
-            f"normalign align: {empty + long} of {counts['pairs']} pairs have an empty line: "
-            f"{empty} empty on one side, {long} longer than the model's positions",
-            file=sys.stderr,
-        )

@@ -1,8 +1,9 @@
 """Score every decoder layer, head, method and setting against gold, in one table.
 
 All layers and heads of weights and norms, at the step where a word is the output (awo) and where it is the input (awi),
-come from one forced pass. Several checkpoints after --path are seeds of one set-up: mean and spread. Intervals are the
-middle 95% of AERs on resamplings of the sentences.
+come from one forced pass; two looks, and both directions with --reverse-path, are rows beside them. The table has the
+best five; --full and the other styles have everything. Several checkpoints after --path are seeds of one set-up: mean
+and spread. Intervals are the middle 95% of AERs on resamplings of the sentences.
 """
 
 from __future__ import annotations
@@ -72,6 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_null_arguments(group)
     writing = parser.add_argument_group("writing")
     writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
+    writing.add_argument("--full", action="store_true", help="every layer and system, not the best five alone")
     writing.add_argument("--digits", type=int, default=1, help="decimals of percentages (1)")
     writing.add_argument("--figure", metavar="FILE", help="draw the AER of every layer (.png, .svg, .pdf)")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
@@ -102,7 +104,7 @@ def run(args: argparse.Namespace) -> None:
     if args.figure:
         draw_layers(found.layers, args.figure)
     with open_output(args.output) as handle:
-        handle.write(render_comparison(found, args.style, args.digits))
+        handle.write(render_comparison(found, args.style, args.digits, full=args.full))
 
 
 def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:

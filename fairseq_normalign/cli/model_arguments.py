@@ -8,8 +8,8 @@ import sys
 import warnings
 from typing import TYPE_CHECKING
 
-from ..alignment.decide_links import DECISIONS
-from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
+from ..alignment.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
+from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..text.subwords import TOKENIZERS
 from ..text.words import WORD_KINDS
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from ..text.options import TextOptions
 
 
-def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = False, required: bool = True) -> None:
+def add_model_arguments(
+    parser: argparse.ArgumentParser, *, several: bool = False, required: bool = True
+) -> argparse._ArgumentGroup:
     """The checkpoint and where it computes. ``several``: more than one checkpoint may be given."""
     group = parser.add_argument_group("model")
     group.add_argument(
@@ -42,6 +44,7 @@ def add_model_arguments(parser: argparse.ArgumentParser, *, several: bool = Fals
     group.add_argument(
         "--max-tokens", type=positive, default=4000, metavar="N", help="pieces in a batch, a side, with padding (4000)"
     )
+    return group
 
 
 def add_task_arguments(group: argparse._ArgumentGroup) -> None:
@@ -72,7 +75,11 @@ def load_user_dirs(args: argparse.Namespace) -> None:
         import_user_dirs(args.user_dir)
 
 
-def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+SYMMETRIZATION = "agreed-grow-diag"
+"""How two directions are combined where nothing else is asked for."""
+
+
+def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = False) -> argparse._ArgumentGroup:
     """The model of the other direction."""
     group = parser.add_argument_group("the other direction")
     group.add_argument(
@@ -83,9 +90,23 @@ def add_reverse_arguments(parser: argparse.ArgumentParser, *, several: bool = Fa
     )
     group.add_argument("--reverse-data", metavar="DIR", help="its dictionaries (default: beside it)")
     group.add_argument("--reverse", action="store_true", help="the same multilingual checkpoint, the other way round")
+    return group
 
 
-def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True, bitext: bool = False) -> None:
+def add_symmetrize_argument(group: argparse._ArgumentGroup) -> None:
+    """How what two directions say becomes one alignment."""
+    group.add_argument(
+        "--symmetrize",
+        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
+        metavar="WAY",
+        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+        f"alignments are multiplied first ({SYMMETRIZATION})",
+    )
+
+
+def add_text_arguments(
+    parser: argparse.ArgumentParser, *, required: bool = True, bitext: bool = False
+) -> argparse._ArgumentGroup:
     """The bitext and how its lines become pieces. ``required``: both its sides have to be given.
 
     ``bitext``: one file may hold both.
@@ -98,6 +119,7 @@ def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True
     if bitext:
         group.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
     add_splitting_arguments(group)
+    return group
 
 
 def check_sides(args: argparse.Namespace) -> None:
@@ -132,44 +154,6 @@ def add_splitting_arguments(group: argparse._ArgumentGroup, *, words: bool = Tru
             help="what links count in natural text (the words of --tokenizer, or those that spaces separate)",
         )
     group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
-
-
-def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
-    """How alignments are read out of the model: as the options of the fairseq task."""
-    group = parser.add_argument_group("reading")
-    group.add_argument("--method", default="norms", help="norms, weights, or another registered method (norms)")
-    group.add_argument(
-        "--readings",
-        metavar="LIST",
-        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); 'auto': one look "
-        "after the word and one before it, chosen by the text (default); 'default': the bottom third at awi times the "
-        "top layer at awo",
-    )
-    group.add_argument("--reverse-readings", metavar="LIST", help="the same for the other direction's model")
-    group.add_argument("--layer", metavar="N", help="one reading: decoder layer from 1, or 'auto'")
-    group.add_argument("--head", type=int, metavar="N", help="one reading: this head alone, from 1")
-    group.add_argument(
-        "--setting",
-        choices=("awo", "awi"),
-        help="one reading: where the word is the decoder's output or its input (norms: awi)",
-    )
-    group.add_argument(
-        "--decide",
-        metavar="HOW",
-        help=f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
-        "with one reading: argmax, with several: grow-diag)",
-    )
-    group.add_argument(
-        "--floor",
-        type=float,
-        metavar="X",
-        help=f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
-        "for one decided by grow-diag)",
-    )
-    add_null_arguments(group)
-    group.add_argument(
-        "--check", action="store_true", help="verify that what is read adds up to what the layers return"
-    )
 
 
 def add_null_arguments(group: argparse._ArgumentGroup) -> None:
@@ -271,19 +255,6 @@ def bitext_aligner(
     )
 
 
-def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
-    """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
-    from ..aligning.options import layer_argument
-    from ..alignment.experts import parse_expert
-
-    if args.layer == "auto" or args.readings == "auto":
-        raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")
-    aligner = bitext_aligner(args, alignment_options(args, layer_argument(args.layer)), combine="agreed-grow-diag")
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
-    return aligner
-
-
 MANY_UNKNOWN = 0.3
 """So large a share of pieces that the dictionary lacks is a sign that something does not belong together."""
 
@@ -321,24 +292,9 @@ def text_options(args: argparse.Namespace) -> TextOptions:
     from ..text.options import TextOptions
 
     return TextOptions(
-        tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase, args.words
-    )
-
-
-def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
-    """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..aligning.options import DEFAULT_SETTING, AlignmentOptions
-    from ..text.tags import TAGS
-
-    return AlignmentOptions(
-        method=args.method,
-        layer=layer if isinstance(layer, int) else None,
-        head=args.head,
-        setting=args.setting or DEFAULT_SETTING,
-        readings=None if args.readings in ("auto", "default") else args.readings,
-        decision=args.decide,
-        floor=args.floor,
-        null=args.null,
-        tags=args.tags or TAGS,
-        check=args.check,
+        tuple(args.bpe_codes),
+        tuple(args.sentencepiece_model),
+        args.tokenizer,
+        args.lowercase,
+        getattr(args, "words", None),
     )

@@ -35,13 +35,12 @@ from ..projection.spans import GAPS, LinkedPair
 from ..text.words import WORD_KINDS, word_finder
 from .model_arguments import (
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
     add_splitting_arguments,
     prepare_torch,
-    unchosen_aligner,
 )
 from .option_names import reading_options
+from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag

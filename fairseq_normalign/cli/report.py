@@ -3,14 +3,15 @@
   normalign report weights-dump norms-dump --gold G -o report
   normalign report --path CKPT --bpe-codes C --source S --target T --gold G --links eflomal=A.align -o report
 
-Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves most over
-the baseline; each of both is read at its best layer and setting.
+Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves and
+worsens most against the baseline; each of both is read at its best layer and setting.
 """
 
 from __future__ import annotations
 
 import argparse
 
+from ..alignment.look_names import BOTH, TWO_LOOKS
 from ..errors import NormalignError, note
 from ..files import check_new_directory
 from ..version import __version__
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--all-sentences", action="store_true", help="also a page of every sentence")
     what.add_argument("--bootstrap", type=int, default=1000, metavar="N", help="resamplings for intervals (1000)")
     what.add_argument("--seed", type=int, default=12345, help="seed of the resamplings (12345)")
-    parser.set_defaults(head=None)
+    parser.set_defaults(head=None, layer=None, setting=None, every_layer=True)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -68,7 +69,9 @@ def _methods(args: argparse.Namespace, known: list[str]) -> tuple[str, str | Non
     for given in (args.examples_of, args.baseline):
         if given is not None and given not in known:
             raise NormalignError(f"no method '{given}' here; there are {', '.join(known)}")
-    method = args.examples_of or ("norms" if "norms" in known else known[-1])
+    looks = [name for name in (BOTH, TWO_LOOKS) if name in known]
+    method = args.examples_of or next(name for name in (*looks, "norms", known[-1]) if name in known)
     others = [name for name in known if name != method]
-    fallback = "weights" if "weights" in others else next(iter(others), None)
+    usual = ("norms", "weights") if method in looks else ("weights",)
+    fallback = next((name for name in (*usual, *others) if name in others), None)
     return method, args.baseline or fallback

@@ -32,13 +32,12 @@ from ..projection.markup import Marked, parse_markup
 from ..projection.spans import LinkedPair
 from .model_arguments import (
     add_model_arguments,
-    add_reading_arguments,
     add_reverse_arguments,
     add_splitting_arguments,
     positive,
     prepare_torch,
-    unchosen_aligner,
 )
+from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner
@@ -83,6 +82,7 @@ def run(args: argparse.Namespace) -> None:
         for line in translate_lines(aligner, lines, beam=args.beam, nbest=args.nbest, done=bar.update):
             counts["lines"] += 1
             counts[line.skipped or "translated"] += 1
+            counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
             _write(line, args, output, links)
     _report(counts)
 
@@ -189,3 +189,5 @@ def _report(counts: Counter[str]) -> None:
             f"{empty} empty, {long} longer than the model's positions",
             file=sys.stderr,
         )
+    if counts["unaligned"]:
+        print(f"normalign translate: {counts['unaligned']} translations could not be aligned", file=sys.stderr)

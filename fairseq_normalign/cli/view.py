@@ -5,6 +5,10 @@
   normalign view DUMP --gold G --html page.html         a page with every sentence, method, layer and head
   normalign view --source S --target T --links A.align  any aligner's links
   normalign view --path CKPT --source-text 'ein Haus' --target-text 'a house'
+  normalign view --path CKPT --reverse-path CKPT --source S --target T --sentences 3 -o fig.pdf
+
+A model is drawn as 'normalign align' reads it: both looks, their product and, with --reverse-path, the other direction
+and what both agree on; --method, --layer, --head or --setting show single layers instead.
 
 The page is one file that needs no network: search, sort by AER, switch method, layer, head, AWO or AWI, words or
 pieces; press ? in it for its keys.
@@ -39,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--method", metavar="M[,M]", help="methods side by side, by name (all there are)")
     what.add_argument("--layer", metavar="N[,N]", help="decoder layers from 1, or 'all' (a third of the way up)")
     what.add_argument("--head", type=int, metavar="N", help="this head alone, from 1")
-    what.add_argument("--setting", choices=SETTINGS, default="awi", help="where a word is output or input (awi)")
+    what.add_argument("--setting", choices=SETTINGS, help="where a word is output or input (awi)")
     what.add_argument("--level", choices=LEVELS, default="word", help="(word)")
     what.add_argument(
         "--threshold", type=float, metavar="X", help="link every share of a row above X, 0 to 1 (default: argmax)"
@@ -57,6 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     _check(args)
     wanted = wanted_sentences(args.sentences)
+    args.every_layer = args.html is not None
     pairs = pairs_of(args, wanted)
     if args.html is None and wanted is None:
         pairs = _first_only(pairs)
@@ -104,7 +109,11 @@ def _first_only(pairs: Iterator[ReadPair]) -> Iterator[ReadPair]:
 def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..report.page import write_page
 
-    summary = write_page(args.html, pairs, title=args.title, start=choices[-1] if choices else None)
+    asked = args.method or args.layer or args.head or args.setting
+    start, beside = (choices[0], choices[1] if len(choices) > 1 else None) if asked and choices else (None, None)
+    if not asked and len(choices) > 1:
+        beside = choices[0]
+    summary = write_page(args.html, pairs, title=args.title, start=start, beside=beside)
     note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 

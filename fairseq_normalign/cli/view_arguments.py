@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import argparse
 import re
-import sys
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, golds_of, read_marked
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading, ReadingShape
-from ..errors import NormalignError
-from ..files import read_parallel
+from ..errors import NormalignError, note
+from ..files import read_parallel, words_of
 from ..report import sources
-from ..text.subwords import TOKENIZERS
-from .model_arguments import add_task_arguments, load_user_dirs, task_options
+from .model_arguments import (
+    SYMMETRIZATION,
+    add_model_arguments,
+    add_null_arguments,
+    add_reverse_arguments,
+    add_symmetrize_argument,
+    add_text_arguments,
+    bitext_aligner,
+    method_list,
+    prepare_torch,
+    warn_of_unknown_pieces,
+)
 from .option_names import GOLD_OPTIONS, LINK_OPTIONS
+from .reading_arguments import (
+    add_choice_argument,
+    add_expert_arguments,
+    check_choice,
+    chooses_readings,
+    take_given_readings,
+)
+
+if TYPE_CHECKING:
+    from ..aligning.directions import BitextAligner
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,8 +50,6 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
         help="dumps of soft alignments (fairseq-generate --normalign-dump, normalign align --dump) of one test set",
     )
     files = parser.add_argument_group("files")
-    files.add_argument("--source", metavar="FILE", help="source sentences, one a line, words separated by spaces")
-    files.add_argument("--target", metavar="FILE", help="target sentences")
     named: dict[str, Any] = {"action": "append", "default": [], "metavar": "[NAME=]FILE"}
     files.add_argument("--soft", **named, help="soft alignments of the sentences; repeatable")
     files.add_argument("--links", **named, help="links of any aligner; repeatable")
@@ -44,18 +60,16 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
         files.add_argument(
             f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
         )
-    model = parser.add_argument_group("checkpoint: aligns --source and --target, or one pair, by forced decoding")
-    model.add_argument("--path", metavar="CKPT", help="fairseq checkpoint; a.pt:b.pt is an ensemble")
-    model.add_argument("--data", metavar="DIR", help="directory of the dictionaries (default: the checkpoint's)")
-    add_task_arguments(model)
-    model.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair")
-    model.add_argument("--target-text", metavar="TEXT")
-    for name, what in (("--bpe-codes", "subword-nmt codes"), ("--sentencepiece-model", "SentencePiece")):
-        model.add_argument(name, nargs="+", default=[], metavar="FILE", help=f"{what}: of both sides, or source target")
-    model.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text")
-    model.add_argument("--lowercase", action="store_true", help="lower-case the words first")
+    model = add_model_arguments(parser, required=False)
     model.add_argument("--heads", action="store_true", help="read every head as well")
-    model.add_argument("--cpu", action="store_true", help="use no GPU")
+    add_symmetrize_argument(add_reverse_arguments(parser))
+    reading = parser.add_argument_group("looks: what is multiplied and decided, as normalign align does it")
+    add_expert_arguments(reading)
+    add_choice_argument(reading)
+    add_null_arguments(reading)
+    text = add_text_arguments(parser, required=False)
+    text.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair, for --path")
+    text.add_argument("--target-text", metavar="TEXT")
     parser.add_argument("--sentences", metavar="LIST", help="which sentences, counted from 1: 3 or 1,4-7")
 
 
@@ -83,56 +97,105 @@ def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Read
         raise NormalignError("--source and --target belong together")
     golds = read_golds(args)
     if args.path is not None:
-        pairs: Iterable[ReadPair] = _pairs_of_checkpoint(args, golds, wanted)
-    elif args.source_text is not None or args.target_text is not None:
-        raise NormalignError("--source-text and --target-text are for a checkpoint: --path")
+        pairs: Iterable[ReadPair] = _pairs_of_model(args, golds, wanted)
     elif args.dump:
+        _check_no_model(args)
         if args.soft:
             raise NormalignError("--soft goes with --source and --target, not with a dump")
         pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
     elif args.source is not None:
+        _check_no_model(args)
         soft = {name: sources.read_soft(path) for name, path in _named(args.soft)}
-        pairs = sources.pairs_of_files(args.source, args.target, soft=soft, golds=golds, wanted=wanted)
+        split = _splitters(args)
+        pairs = sources.pairs_of_files(args.source, args.target, split=split, soft=soft, golds=golds, wanted=wanted)
     else:
+        _check_no_model(args)
         raise NormalignError("nothing to show: give a dump, or --source and --target, or --path with text")
     return with_other_links(args, pairs)
 
 
-def _pairs_of_checkpoint(
+def _check_no_model(args: argparse.Namespace) -> None:
+    """Options that are for a model have no effect without one."""
+    for name in ("source_text", "target_text", "reverse_path", "reverse", "readings", "choice", "bpe_codes"):
+        if getattr(args, name):
+            raise NormalignError(f"--{name.replace('_', '-')} is for a model: give --path")
+
+
+def _splitters(args: argparse.Namespace) -> list[Callable[[str], list[str]]]:
+    """How the lines of each side become words."""
+    from ..text.subwords import MosesTokenizer
+
+    def splitter(language: str | None) -> Callable[[str], list[str]]:
+        words = MosesTokenizer(language or "en", args.tokenizer) if args.tokenizer else words_of
+        return lambda line: [word.lower() if args.lowercase else word for word in words(line)]
+
+    return [splitter(args.source_lang), splitter(args.target_lang)]
+
+
+def wants_looks(args: argparse.Namespace) -> bool:
+    """Whether the looks of a model, their product and the agreement of two directions are shown."""
+    if args.path is None:
+        return False
+    asked = args.readings or args.choice or args.reverse_path
+    return bool(asked) or not (args.method or args.layer or args.head or args.setting)
+
+
+def _pairs_of_model(
     args: argparse.Namespace, golds: Sequence[Gold] | None, wanted: set[int] | None
 ) -> Iterator[ReadPair]:
     if args.dump or args.soft:
-        raise NormalignError("--path reads a checkpoint; give it, or a dump, or --soft")
+        raise NormalignError("--path reads a model; give it, or a dump, or --soft")
     lines = _lines(args, wanted)
-    from ..aligning.build import make_direction
+    prepare_torch(args)
+    check_choice(args)
     from ..aligning.every_reading import read_pairs
-    from ..aligning.options import AlignmentOptions
-    from ..aligning.processes import own_device
-    from ..hosts.options import ModelOptions
-    from ..text.options import TextOptions
+    from ..aligning.looks import read_looks
 
-    warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
-
-    methods = [name.strip() for name in (args.method or "weights,norms").split(",")]
-    for name in methods:
-        AlignmentOptions(method=name)
-    text = TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
-    load_user_dirs(args)
-    model = ModelOptions(
-        args.path,
-        args.data,
-        args.source_lang,
-        args.target_lang,
-        own_device(cpu=args.cpu),
-        task_options=task_options(args),
-    )
-    direction = make_direction(model, text, AlignmentOptions())
+    methods = _methods(args)
+    aligner = _aligner(args)
+    heads = args.heads or args.head is not None
 
     def say(number: int, why: str) -> None:
-        print(f"normalign: sentence {number + 1} is left out: {why}", file=sys.stderr)
+        note(f"normalign: sentence {number + 1} is left out: {why}")
 
-    for read in read_pairs(direction, lines, methods, heads=args.heads or args.head is not None, skipped=say):
+    if wants_looks(args):
+        pairs = read_looks(aligner, lines, methods, heads=heads, skipped=say)
+    else:
+        pairs = read_pairs(aligner.forward, lines, methods, heads=heads, skipped=say)
+    for read in pairs:
         yield replace(read, gold=sources.gold_at(golds, read.id, read.source, read.target))
+    warn_of_unknown_pieces("normalign", aligner)
+
+
+def _methods(args: argparse.Namespace) -> list[str]:
+    """The methods of which every layer is read: for pictures none, unless something of them is asked for."""
+    if args.method is None and wants_looks(args) and not args.every_layer:
+        return []
+    return method_list(args.method or "weights,norms")
+
+
+def _aligner(args: argparse.Namespace) -> BitextAligner:
+    """The model or models, with their readings chosen by the text unless they are given."""
+    from ..aligning.bitext import Bitext
+    from ..aligning.choose import choose_readings, sentence_of_choice
+    from ..aligning.choose_layer import SAMPLE
+    from ..aligning.options import AlignmentOptions
+    from ..text.tags import TAGS
+
+    options = AlignmentOptions(
+        readings=None if args.readings in ("auto", "default") else args.readings,
+        decision=args.decide,
+        floor=args.floor,
+        null=args.null,
+        tags=args.tags or TAGS,
+    )
+    aligner = bitext_aligner(args, options, combine=args.symmetrize or SYMMETRIZATION)
+    if wants_looks(args) and args.source is not None and chooses_readings(args, options):
+        choices = choose_readings(aligner, Bitext(args.source, args.target).first(SAMPLE))
+        for which, choice in zip(("", "the other direction "), choices, strict=False):
+            note(f"normalign: {which}{sentence_of_choice(choice)}")
+    take_given_readings(args, options, aligner)
+    return aligner
 
 
 def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[int, str, str]]:
@@ -180,8 +243,8 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
 
 def _texts(args: argparse.Namespace) -> dict[str, str]:
     """The texts, which settle a file's base and direction: only when they are in words, not raw or in pieces."""
-    in_words = args.path is None or (bool(args.bpe_codes or args.sentencepiece_model) and not args.tokenizer)
-    if args.dump or args.source is None or not in_words:
+    in_words = args.path is None or bool(args.bpe_codes or args.sentencepiece_model)
+    if args.dump or args.source is None or args.tokenizer or not in_words:
         return {}
     return {"source": args.source, "target": args.target}
 
@@ -210,18 +273,21 @@ def layer_list(text: str | None, layers: int) -> list[int]:
 
 
 def choices_for(args: argparse.Namespace, shapes: dict[str, ReadingShape]) -> list[Reading]:
-    """What ``--method``, ``--layer``, ``--head`` and ``--setting`` ask for, side by side."""
+    """What ``--method``, ``--layer``, ``--head`` and ``--setting`` ask for, side by side; without them the looks."""
     methods = list(shapes) if args.method is None else [name.strip() for name in args.method.split(",")]
     unknown = next((name for name in methods if name not in shapes), None)
     if unknown is not None:
         raise NormalignError(f"no method '{unknown}' here; there are {', '.join(shapes)}")
+    if wants_looks(args):
+        methods = [name for name in shapes if shapes[name].kind != "steps" or (name in methods and args.method)]
+    setting = args.setting or "awi"
     return [
         Reading(
             name,
             layer,
             args.head - 1 if args.head is not None and shapes[name].kind == "steps" else None,
-            args.setting if args.setting in shapes[name].settings else shapes[name].settings[0],
+            setting if setting in shapes[name].settings else shapes[name].settings[0],
         )
         for name in methods
-        for layer in (layer_list(args.layer, shapes[name].layers) if shapes[name].kind != "links" else [0])
+        for layer in (layer_list(args.layer, shapes[name].layers) if shapes[name].layers > 1 else [0])
     ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from ..analysis.comparison import Comparison
-from ..analysis.error_rates import ErrorRate, LayerRow, System
+from ..analysis.error_rates import BEST, ErrorRate, LayerRow, System
 from ..errors import MissingExtra, json_text
 from ..files import open_binary_output
 from .figures import figure_format
@@ -19,25 +20,56 @@ DIRECTIONS = {
     "forward": "source to target",
     "reverse": "target to source",
     "both": "both directions",
+    "decided": "readings multiplied",
     "other": "other aligners",
 }
 
 
-def render_comparison(found: Comparison, style: str = "table", digits: int = 1) -> str:
-    """Return everything that was measured, in one of :data:`STYLES`."""
+def render_comparison(found: Comparison, style: str = "table", digits: int = 1, *, full: bool = True) -> str:
+    """Return everything that was measured, in one of :data:`STYLES`; a table that is not ``full`` has the best few."""
     if style == "json":
-        return json_text(asdict(found), indent=2) + "\n"
+        return json_text(asdict(found, dict_factory=_without_counts), indent=2) + "\n"
     if style == "tsv":
         return tsv(_long_rows(found))
     if style == "latex":
         return f"% {found.signature}\n{latex(_layer_rows(found, digits))}\n{latex(_system_rows(found, digits))}"
+    best = f"{_best_title(found)}\n\n{columns(_best_rows(found, digits))}\n{MEANING}\n"
+    if not full:
+        return f"{best}\nsignature: {found.signature}\n"
     parts = [
+        best,
         f"AER of every layer ({found.sentences} sentences{_seeds(found)})\n\n{columns(_layer_rows(found, digits))}",
         f"Systems, each at its best layer or head unless it says otherwise\n\n{columns(_system_rows(found, digits))}",
     ]
     if found.heads:
-        parts.append(f"Mean norm of a head against its AER\n\n{columns(_head_rows(found))}")
+        title = "Mean norm of a head against its AER (below 0: heads that add more align better)"
+        parts.append(f"{title}\n\n{columns(_head_rows(found))}")
     return "\n".join([*parts, f"signature: {found.signature}\n"])
+
+
+MEANING = (
+    "AER in percent, lower is better; p is how probable a difference to the first row as large as this would be "
+    "if both were equally good."
+)
+
+
+def _best_title(found: Comparison) -> str:
+    shown = min(BEST, len(found.systems))
+    return f"The best {shown} of {len(found.systems)} systems ({found.sentences} sentences{_seeds(found)})"
+
+
+def _best_rows(found: Comparison, digits: int) -> list[list[str]]:
+    rows = [["", "AER", "95% interval", "P", "R", "p"]]
+    for place, system in enumerate(sorted(found.systems, key=lambda system: system.figure.aer)[:BEST]):
+        name, *numbers = _system_row(system, digits)
+        direction = f", {DIRECTIONS[system.direction]}" if system.direction in ("forward", "reverse") else ""
+        p_value = "" if system.p_value is None else f"{system.p_value:.3f}"
+        rows.append([f"{name}{direction}", *numbers[:4], p_value if place else "-"])
+    return rows
+
+
+def _without_counts(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if name != "counts"}
 
 
 def _seeds(found: Comparison) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -16,9 +16,9 @@ import numpy as np
 from ..alignment.pieces import Segmentation, Sentence
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading, Reading, ReadingShape
-from ..alignment.score import COUNTS
+from ..alignment.score import COUNTS, Counts, metrics_of
 from ..alignment.steps_to_words import SETTINGS
-from ..analysis.pair_counts import pair_counts
+from ..analysis.pair_counts import pair_counts, readings_of
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from .quantize import QUANTIZATION_STEPS, SIGNED_STEPS, keep_argmax, pack, quantize
@@ -41,11 +41,13 @@ def write_page(
     *,
     title: str = "Word alignments",
     start: Reading | None = None,
+    beside: Reading | None = None,
     notes: str = "",
 ) -> PageSummary:
     """Write the page of some pairs, all read by the same methods; memory does not grow with their soft alignments.
 
-    ``start`` is what the page shows first; ``notes`` a line under the title.
+    ``start`` is what the page shows first (None: what has the lowest AER, or the last method where there is no gold),
+    ``beside`` what it shows next to it; ``notes`` is a line under the title.
     """
     if str(path) != "-":
         check_writable(path)
@@ -56,7 +58,8 @@ def write_page(
     with open_output(path) as out:
         out.write(_filled(head, fill))
         data = _write_blobs(out, pairs)
-        data |= {"title": title, "notes": notes, "start": None if start is None else asdict(start)}
+        data |= {"title": title, "notes": notes, "beside": None if beside is None else asdict(beside)}
+        data["start"] = data.pop("best") if start is None else asdict(start)
         out.write(_filled(body, fill))
         out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
         out.write(_filled(tail, fill))
@@ -67,6 +70,7 @@ def write_page(
 def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
     """Write the numbers of each pair; return the data that all pairs share."""
     shapes: dict[str, ReadingShape] = {}
+    readings: list[Reading] = []
     sentences: list[dict[str, Any]] = []
     counts: list[np.ndarray] = []
     for pair in pairs:
@@ -77,7 +81,8 @@ def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
         arrays, scales, zeros = _levels(pair)
         out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
         sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
-        counts.append(pair_counts(pair)[:, _COUNTED])
+        counts.append(pair_counts(pair))
+        readings = readings or readings_of(pair)
     if not sentences:
         raise NormalignError("there is no sentence to show")
     return {
@@ -85,8 +90,20 @@ def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
         "levels": QUANTIZATION_STEPS,
         "gold": any("g" in sentence for sentence in sentences),
         "sentences": sentences,
-        "counts": base64.b64encode(np.stack(counts).astype("<u2").tobytes()).decode("ascii"),
+        "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
+        "best": _best(readings, np.sum(counts, axis=0)),
     }
+
+
+def _best(readings: Sequence[Reading], counts: Counts) -> dict[str, Any] | None:
+    """The reading of all heads together with the lowest AER; without gold the last method's first."""
+    whole = [place for place, reading in enumerate(readings) if reading.head is None]
+    if not whole:
+        return None
+    if counts.any():
+        rates = metrics_of(counts)["aer"]
+        return asdict(readings[min(whole, key=lambda place: rates[place])])
+    return asdict(next(reading for reading in readings if reading.method == readings[-1].method))
 
 
 def _levels(pair: ReadPair) -> tuple[list[np.ndarray], list[float], list[int]]:

@@ -20,6 +20,12 @@ from .figures import Style, save_figure
 from .page import asset, write_page
 
 REPORT = "a report"
+EXPLAINED = (
+    "<p>A decoder step takes one word in and puts the next one out, so the source can be looked at for a word twice. "
+    "<b>AWO</b>: the step at which the word is the output, before it is said. <b>AWI</b>: the step at which it is the "
+    "input, after it is said. <b>Two looks</b> are a reading at AWI multiplied by one at AWO; <b>both directions</b> "
+    "are those of two models that translate opposite ways, where they agree. Layers count from the bottom.</p>"
+)
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
 
 
@@ -47,9 +53,18 @@ def write_report(
             draw_layers(found.layers, unfinished / "figures" / f"layers.{ending}")
         pictures = _example_figures(unfinished, examples, readings)
         shown = [example.pair for example in examples]
-        write_page(unfinished / "examples.html", shown, title=f"{options.title}: examples", start=chosen.reading)
+        write_page(
+            unfinished / "examples.html",
+            shown,
+            title=f"{options.title}: examples",
+            notes="examples only",
+            start=chosen.reading,
+            beside=chosen.baseline,
+        )
         if options.all_sentences:
-            write_page(unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading)
+            write_page(
+                unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading, beside=chosen.baseline
+            )
         index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
@@ -77,27 +92,34 @@ def _index(
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>{title}</title><style>{style}</style></head><body><main>
-<h1>{title}</h1><p class="about">{found.sentences} sentences with gold alignments. AER in percent: lower is better.</p>
+<h1>{title}</h1><p class="about">{_counted(found.sentences)} with gold alignments. AER, the
+alignment error rate, counts wrong and missed links, in percent: lower is better. P is the share of links that are right,
+R the share of the gold's sure links that were found.</p>
 <nav><a href="examples.html">examples, to explore</a>"""
     if options.all_sentences:
         yield '<a href="sentences.html">every sentence</a>'
     yield "".join(f'<a href="{name}">{name}</a>' for name in TABLES)
     yield '<a href="figures/layers.pdf">layers.pdf</a><a href="figures/examples.pdf">examples.pdf</a></nav>'
-    yield f"<h2>AER of every layer</h2>{_layer_table(found)}"
+    yield f"<h2>AER of every layer</h2>{EXPLAINED}{_layer_table(found)}"
     yield f"<p>{_picture(layers, 'AER of every layer as a heatmap')}</p>"
     yield f"<h2>Systems</h2>{_system_table(found.systems)}"
-    yield "<h2>Examples</h2>"
+    yield f"<h2>Examples</h2><p>{_counted(len(examples))} of {found.sentences}; the AER of each is its own.</p>"
     for example in examples:
         yield _example(example, pictures[example.pair.id])
     yield f"<footer>{html.escape(found.signature)}</footer></main></body></html>\n"
 
 
+def _counted(sentences: int) -> str:
+    return "1 sentence" if sentences == 1 else f"{sentences} sentences"
+
+
 def _layer_table(found: Comparison) -> str:
     deepest = max(len(row.layers) for row in found.layers)
-    lowest = min(figure.aer for row in found.layers for figure in row.layers)
+    shown = [row for row in found.layers if len(row.layers) > 1 or deepest == 1]
+    lowest = min(figure.aer for row in shown for figure in row.layers)
     head = "".join(f'<th scope="col">{layer + 1}</th>' for layer in range(deepest))
     rows = []
-    for row in found.layers:
+    for row in shown:
         rates = [(f"{100 * figure.aer:.1f}", figure.aer == lowest) for figure in row.layers]
         cells = "".join(f"<td><b>{rate}</b></td>" if least else f"<td>{rate}</td>" for rate, least in rates)
         name = html.escape(f"{row.method} {row.setting.upper()}".strip())

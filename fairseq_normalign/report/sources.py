@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -79,17 +79,21 @@ def pairs_of_files(
     source: str | Path,
     target: str | Path,
     *,
+    split: Sequence[Callable[[str], list[str]]] = (words_of, words_of),
     soft: Mapping[str, Sequence[np.ndarray]] | None = None,
     golds: Sequence[Gold] | None = None,
     wanted: Collection[int] | None = None,
 ) -> Iterator[ReadPair]:
-    """Give the pairs of two files of words, with the soft alignments of each line by the name of their method."""
+    """Give the pairs of two files, with the soft alignments of each line by the name of their method.
+
+    ``split``: how a line of each side becomes words.
+    """
     soft = soft or {}
     count = 0
     for number, (left, right) in enumerate(read_parallel(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
-            sides = Sentence.of_words(words_of(left)), Sentence.of_words(words_of(right))
+            sides = Sentence.of_words(split[0](left)), Sentence.of_words(split[1](right))
             readings = {name: _word_reading(name, arrays, number, *sides) for name, arrays in soft.items()}
             yield ReadPair(number, *sides, readings, gold_at(golds, number, *sides))
     _check_wanted(wanted, range(count))

@@ -30,9 +30,10 @@ from ..alignment.steps_to_words import SETTINGS
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs
+from ..hosts.fairseq.frame import Frame
 from ..hosts.fairseq.generator import AligningGenerator
 from ..hosts.fairseq.host import FairseqModel, TaskBatches
-from ..hosts.fairseq.task import SUFFIX, Frame, host_of
+from ..hosts.fairseq.task import SUFFIX, host_of
 from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_normalign.hosts.fairseq.loading import quiet
+from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
 from fairseq_normalign.hosts.fairseq.register import register
 
 warnings.filterwarnings("ignore", category=UserWarning, module="torch")
@@ -67,7 +67,7 @@ def make_checkpoint(folder: Path, size: Size) -> Path:
         setattr(args, f"{side}_ffn_embed_dim", size.inner)
         setattr(args, f"{side}_attention_heads", size.heads)
     base_architecture(args)
-    with quiet():
+    with silence_fairseq():
         torch.manual_seed(1)
         config = convert_namespace_to_omegaconf(args)
         model = TransformerModel.build_model(args, TranslationTask(config.task, words, words))

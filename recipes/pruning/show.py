@@ -10,7 +10,7 @@ from pathlib import Path
 
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import read_heads
-from fairseq_normalign.hosts.fairseq.loading import quiet
+from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
 from fairseq_normalign.report.attention_figures import COLOURS, Picture
 from fairseq_normalign.report.text_tables import columns
 
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--figure", required=True)
     args = parser.parse_args()
     everything = {kind: [args.heads] * args.layers[kind != "encoder"] for kind in KINDS}
-    with quiet():
+    with silence_fairseq():
         before = read_run(args.sweep / "before", everything)
         runs = [read_run(args.sweep / name) for name in args.lambdas]
         draw(runs, args.figure)

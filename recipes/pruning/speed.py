@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from fairseq_normalign.hosts.fairseq.loading import load_models, quiet
+from fairseq_normalign.hosts.fairseq.loading import load_models, silence_fairseq
 
 
 def batches(task: Any, max_tokens: int) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def main() -> None:
     parser.add_argument("--beam", type=int, required=True)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    with quiet():
+    with silence_fairseq():
         loaded = [
             load_models(path, data=args.data, options={"dataset_impl": None}) for path in (args.gated, args.pruned)
         ]

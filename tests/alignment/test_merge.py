@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_normalign.alignment.merge import WAYS, merge
+from fairseq_normalign.alignment.merge import REDUCTIONS, merge
 from fairseq_normalign.errors import NormalignError
 
 
@@ -25,7 +25,7 @@ def spans_over(draw, length):
     return [span for span in spans if draw(st.booleans())]
 
 
-@given(data=st.data(), source=st.sampled_from(WAYS), target=st.sampled_from(WAYS))
+@given(data=st.data(), source=st.sampled_from(REDUCTIONS), target=st.sampled_from(REDUCTIONS))
 def test_against_the_obvious_loop(data, source, target):
     shape = data.draw(st.tuples(st.integers(1, 6), st.integers(1, 6)))
     soft = np.random.default_rng(data.draw(st.integers(0, 999))).normal(size=shape)

@@ -1,6 +1,6 @@
 import pytest
 import torch
-from tiny_models import tiny_batch, tiny_transformer, tiny_view
+from tiny_models import make_batch, tiny_batch, tiny_transformer, tiny_view
 
 from fairseq_normalign.attribution import gradients
 from fairseq_normalign.attribution.gradients import (
@@ -88,11 +88,7 @@ def test_smoothgrad_without_noise_is_the_positive_part_of_input_times_gradient(v
 
 def test_smoothgrad_of_a_sentence_does_not_hang_on_its_batch(model):
     batch = tiny_batch()
-    alone = type(batch)(
-        {"src_tokens": batch.encoder_input["src_tokens"][1:, 2:], "src_lengths": torch.tensor([3])},
-        batch.targets[1:2],
-        [0],
-    )
+    alone = make_batch(batch.source_tokens[1:, 2:], batch.targets[1:2], [0], model.decoder.dictionary)
     with tiny_view(model, batch) as both, tiny_view(model, alone) as one:
         found = SmoothGrad(n=2).run(both, [])[0, 1, :3, 2:]
         torch.testing.assert_close(found, SmoothGrad(n=2).run(one, [])[0, 0])

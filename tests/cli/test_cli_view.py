@@ -72,6 +72,18 @@ def test_links_of_files(folder, capsys):
     assert capsys.readouterr().out.splitlines()[-3:] == ["yes ■", "  .   ■", "■ link"]
 
 
+def test_links_of_raw_text_count_the_words_of_the_tokenizer(folder, capsys):
+    for name in "st":
+        (folder / f"raw.{name}").write_text("Ja, ja.\n", encoding="utf-8")
+    (folder / "one").write_text("0-0 3-3\n", encoding="utf-8")
+    texts = ["--source", str(folder / "raw.s"), "--target", str(folder / "raw.t"), "--links", f"x={folder / 'one'}"]
+    assert main(["view", *texts]) == 2
+    assert "out of range" in capsys.readouterr().err
+    assert main(["view", *texts, "--tokenizer", "moses", "--lowercase"]) == 0
+    rows = capsys.readouterr().out.splitlines()
+    assert [row.split()[0] for row in rows[-5:-1]] == ["ja", ",", "ja", "."]
+
+
 def test_figures(folder):
     pytest.importorskip("matplotlib")
     arguments = [str(folder / "norms"), "--gold", str(folder / "gold"), "--layer", "all", "--sentences", "1-3"]
@@ -109,7 +121,8 @@ def test_the_page_holds_every_sentence(folder, capsys):
         (["{}/norms", "-o", "{}/f.png", "--html", "{}/p"], "not both"),
         (["{}/norms", "--soft", "{}/links"], "--soft goes with --source and --target"),
         (["{}/norms", "{}/norms", "x={}/norms", "{}/norms"], "two dumps are called"),
-        (["{}/norms", "--source-text", "a", "--target-text", "b"], "are for a checkpoint: --path"),
+        (["{}/norms", "--source-text", "a", "--target-text", "b"], "--source-text is for a model: give --path"),
+        (["{}/norms", "--reverse-path", "{}/m.pt"], "--reverse-path is for a model: give --path"),
         (["--source", "{}/s"], "--source and --target belong together"),
         (["--source", "{}/s", "--target", "{}/t"], "no alignment to show"),
         (["--path", "{}/m.pt"], "a checkpoint needs sentences"),
@@ -146,7 +159,10 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     examples = (folder / "r" / "examples.html").read_text(encoding="utf-8")
     notes = json.loads(examples.split('id="data">')[1].split("</script>")[0])["sentences"]
     kinds = {note for sentence in notes for note in sentence["n"]}
-    assert kinds == {"best", "typical", "worst", "most improved by norms over weights"}
+    against = "by norms against weights"
+    assert {"best", "typical", "worst", f"most improved {against}"} <= kinds
+    assert kinds - {"best", "typical", "worst", f"most improved {against}"} <= {f"most worsened {against}"}
+    assert "before it is said" in index
     assert list((folder / "r" / "figures").glob("sentence-*.png"))
 
 

@@ -164,3 +164,22 @@ sys.exit(main(sys.argv[1:]))
     arguments = [*model(room, "marian"), *text(room), "--layer", "1", "-o", str(tmp_path / "links")]
     subprocess.run([sys.executable, "-c", script, "align", *arguments], check=True, capture_output=True)
     assert len(pairs(tmp_path / "links")) == 12
+
+
+def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
+    """Marian splits German as a source and German as a target by different models."""
+    both = [*model(room, "marian"), "--reverse-path", str(room / "marian"), *text(room)]
+    assert main(["align", *both, "--level", "piece", "-o", str(tmp_path / "links")]) == 2
+    assert "into different pieces" in capsys.readouterr().err
+    assert main(["align", *both, "-o", str(tmp_path / "links")]) == 0
+
+
+def test_a_translation_whose_words_the_other_direction_splits_otherwise(room, tmp_path, monkeypatch, capsys):
+    """Moses may split the words of a translation once more: it is then left without links, and said."""
+    from fairseq_normalign.aligning import directions
+
+    monkeypatch.setattr(directions, "_differ", lambda one, other, level: True)
+    arguments = ["--source", str(room / "text.de"), "--beam", "1", "-o", str(tmp_path / "out")]
+    assert main(["translate", *model(room, "m2m100"), "--reverse", *arguments, "--links", str(tmp_path / "l")]) == 0
+    assert pairs(tmp_path / "l") == [""] * 12
+    assert "12 translations could not be aligned" in capsys.readouterr().err

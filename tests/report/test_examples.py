@@ -40,7 +40,7 @@ def test_examples_are_the_extremes(pairs):
     gain = {pair.id: aer([pair], choice) - aer([pair], baseline) for pair in pairs}
     assert one[by_kind["best"].id] == min(one.values())
     assert one[by_kind["worst"].id] == max(one.values())
-    assert gain[by_kind["most improved by norms over weights"].id] == min(gain.values())
+    assert gain[by_kind["most improved by norms against weights"].id] == min(gain.values())
     nearest = min(abs(rate - aer(pairs, choice)) for rate in one.values())
     assert abs(one[by_kind["typical"].id] - aer(pairs, choice)) == pytest.approx(nearest)
 

@@ -7,12 +7,13 @@ import os
 import shutil
 import time
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 
 from fairseq_normalign.alignment.read_pair import links_of, soft_of
-from fairseq_normalign.alignment.readings import Reading
+from fairseq_normalign.alignment.readings import MethodReading, Reading, every_reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.report.page import write_page
 
@@ -81,6 +82,7 @@ def drawn(page, choice, pair, *, level="word", view="matrix"):
 
 
 def hover_cell(page, shape, source, target):
+    page.locator("#cells").scroll_into_view_if_needed()
     box = page.locator("#cells").bounding_box()
     page.mouse.move(
         box["x"] + (source + 0.5) * box["width"] / shape[1], box["y"] + (target + 0.5) * box["height"] / shape[0]
@@ -381,3 +383,57 @@ def test_a_thousand_sentences_of_six_layers_open_without_a_stall(show, make, tmp
     assert size < 40e6
     assert first < 10_000
     assert nodes < 40
+
+
+def test_two_panels_sorted_by_difference_filtered_and_opened_on_the_best(show, pairs):
+    page = show(pairs, beside=Reading("weights", 0, None, "awo"))
+    rates = {
+        reading: score([pair.gold for pair in pairs], [links_of(pair, reading) for pair in pairs]).aer
+        for name, found in pairs[0].readings.items()
+        for reading in every_reading(name, found.shape)
+        if reading.head is None
+    }
+    best = min(rates, key=rates.get)
+    drawn(page, best, pairs[0])
+    beside = min((one for one in rates if (one.method, one.setting) == ("weights", "awo")), key=rates.get)
+    assert page.locator("#second-view .cells rect.frame").count() == len(links_of(pairs[0], beside))
+    assert page.locator("#second-name").inner_text().startswith(f"weights, layer {beside.layer + 1}, AWO")
+    own = {pair.id: [score([pair.gold], [links_of(pair, one)]).aer for one in (best, beside)] for pair in pairs}
+    page.select_option("#sort", "gain")
+    expected = sorted(own, key=lambda number: (own[number][0] - own[number][1], number))
+    assert [row.inner_text() for row in page.locator(".row .number").all()] == [f"#{n + 1}" for n in expected]
+    page.select_option("#filter", "missed")
+    missed = [pair.id for pair in pairs if pair.gold.sure - set(links_of(pair, best))]
+    assert {row.inner_text() for row in page.locator(".row .number").all()} == {f"#{n + 1}" for n in missed}
+    page.select_option("#beside", "")
+    assert not page.locator("#second").is_visible()
+
+
+def test_links_are_copied_and_a_picture_is_saved(show, pairs, tmp_path):
+    choice = Reading("norms", 1, None, "awi")
+    page = show(pairs, start=choice, context={"permissions": ["clipboard-read", "clipboard-write"]})
+    drawn(page, choice, pairs[0])
+    page.click("#copy")
+    page.locator("#taken", has_text="copied").wait_for()
+    links = " ".join(f"{s}-{t}" for s, t in links_of(pairs[0], choice))
+    assert page.evaluate("navigator.clipboard.readText()") == links
+    with page.expect_download() as download:
+        page.click("#picture")
+    assert download.value.suggested_filename == "sentence-1.svg"
+    download.value.save_as(tmp_path / "s.svg")
+    picture = ElementTree.parse(tmp_path / "s.svg").getroot()
+    words = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert words == ["norms, layer 2, AWI", *pairs[0].source.words, *pairs[0].target.words]
+    assert len([one for one in picture.iter() if one.get("class") == "link"]) == len(links.split())
+
+
+def test_links_that_were_decided_are_shown_over_their_soft_alignment(show, make):
+    pair = make(0, WORDS[:4], WORDS[:3], np.random.default_rng(5))
+    words = np.full((1, 3, 4), 0.25)
+    pair = replace(pair, readings={**pair.readings, "two looks": MethodReading(words=words, links=((1, 0), (2, 2)))})
+    choice = Reading("two looks", 0, None, "")
+    page = show([pair], start=choice)
+    drawn(page, choice, pair)
+    assert page.locator("#cells rect.frame").count() == 2
+    page.click("#switch-decision label:has-text('threshold')")
+    page.wait_for_function("document.querySelectorAll('#cells rect.frame').length === 0")

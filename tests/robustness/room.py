@@ -113,7 +113,8 @@ def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
 
     from fairseq import options
 
-    from fairseq_normalign.hosts.fairseq.register import ending, register
+    from fairseq_normalign.hosts.fairseq.error_lines import ending
+    from fairseq_normalign.hosts.fairseq.register import register
 
     register()
     module = importlib.import_module(f"fairseq_cli.{command.removeprefix('fairseq-')}")

@@ -62,9 +62,10 @@ def to_json(pair: AlignedPair) -> str:
 
 
 def from_json(line: str, place: str) -> AlignedPair:
-    """The pair of a line; ``place``, a file and line, opens the message when it is not one.
+    """Return the pair of a line; ``place``, a file and line, opens the message when it is not one.
 
-    >>> from_json(to_json(AlignedPair("ja", "yes", [(0, 2)], [(0, 3)], [(0, 0, True)])), "line 1").links
+    >>> pair = AlignedPair("ja", "yes", [(0, 2)], [(0, 3)], [(0, 0, True)], {(0, 0): 0.5})
+    >>> from_json(to_json(pair), "file:1").links
     [(0, 0, True)]
     """
     try:

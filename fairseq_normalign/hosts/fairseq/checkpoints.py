@@ -16,8 +16,6 @@ import io
 import pickle
 import re
 import struct
-import sys
-import types
 import zipfile
 import zlib
 from collections import defaultdict
@@ -30,7 +28,7 @@ import torch
 from omegaconf.errors import OmegaConfBaseException
 
 from ...errors import NormalignError, reason_of
-from .checkpoint_arguments import check_arguments, check_references, check_sizes, literal
+from .checkpoint_arguments import check_arguments, check_references, check_sizes
 
 # -- unpickling -------------------------------------------------------------------------------------------------------
 
@@ -218,26 +216,3 @@ def check_names(arguments: Any, *, is_task_given: bool = False) -> None:
     found = [name for name in names if isinstance(name, str)]
     if found and not any(name in ARCH_MODEL_REGISTRY or name in MODEL_REGISTRY for name in found):
         raise ValueError(f"its architecture '{found[-1]}' is not known here; load the user-dir that it belongs to")
-
-
-class _SafeTorch(types.ModuleType):
-    """``torch`` as ``fairseq.checkpoint_utils`` sees it: everything as it is, except ``load``."""
-
-    @staticmethod
-    def load(*args: Any, **options: Any) -> Any:
-        """Load safely, and without parts of a training that are not known here: fairseq would look them up."""
-        return without_unknown_parts(safe_load(*args, **options))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(torch, name)
-
-
-def close_doors() -> None:
-    """Make fairseq load checkpoints safely from now on, in this process. Harmless when called again."""
-    from fairseq import checkpoint_utils
-
-    torch.serialization.add_safe_globals(allow_list())
-    checkpoint_utils.torch = _SafeTorch("torch")
-    for name, module in list(sys.modules.items()):
-        if name.split(".")[0] in ("fairseq", "fairseq_cli") and isinstance(module, types.ModuleType):
-            module.__dict__["eval"] = literal

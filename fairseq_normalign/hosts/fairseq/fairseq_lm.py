@@ -17,7 +17,7 @@ from ...text.vocabulary import scheme_of_dictionary
 from ..observer import OneSided, Take
 from ..options import ModelOptions
 from .dictionaries import dictionary_inventory, load_dictionary
-from .loading import HOST_ERRORS, building, quiet
+from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
 from .recording import blocks_recorded, projections_of, teacher_forcing
 from .register import register
 
@@ -55,11 +55,11 @@ def masked_observer(
         raise NormalignError(f"{file}: no such dictionary; give the directory of the model's dict.txt as --data")
     dictionary = load_dictionary(file)
     dictionary.add_symbol("<mask>")
-    with building(model.path):
+    with checkpoint_errors(model.path):
         config = state["cfg"] if state.get("args") is None else convert_namespace_to_omegaconf(state["args"])
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary, dictionary=dictionary)
-    with quiet():
-        with building(model.path):
+    with silence_fairseq():
+        with checkpoint_errors(model.path):
             built = build_model(config["model"], task)
         try:
             built.load_state_dict(state["model"], strict=True, model_cfg=config["model"])

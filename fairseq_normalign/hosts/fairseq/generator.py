@@ -18,7 +18,7 @@ from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
 from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
-from .task import Frame
+from .frame import Frame
 
 
 class AlignedPair(Protocol):

@@ -7,7 +7,6 @@ import glob
 import io
 import logging
 import warnings
-from argparse import Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +20,7 @@ from .checkpoints import check_names
 from .register import register
 
 if TYPE_CHECKING:
-    from .task import Frame
+    from .frame import Frame
 
 
 @dataclass(frozen=True)
@@ -70,10 +69,10 @@ def load_models(
     from .saved_task import rebuild_task
 
     paths = [find_checkpoint(Path(part)) for part in str(path).split(":")]
-    with quiet():
+    with silence_fairseq():
         states = [_state(part) for part in paths]
         directory = Path(data) if data is not None else paths[0].parent
-        with building(paths[0]):
+        with checkpoint_errors(paths[0]):
             saved = _arguments(states[0], paths[0], "task")
             task = rebuild_task(saved, paths[0], directory, (source_lang, target_lang), options or {})
         models = [_model(state, part, task) for state, part in zip(states, paths, strict=True)]
@@ -98,7 +97,7 @@ def find_checkpoint(path: Path) -> Path:
 def _state(path: Path) -> dict[str, Any]:
     from fairseq import checkpoint_utils
 
-    with building(path):
+    with checkpoint_errors(path):
         return checkpoint_utils.load_checkpoint_to_cpu(str(path))
 
 
@@ -110,7 +109,7 @@ HOST_ERRORS = (
 
 
 @contextlib.contextmanager
-def building(path: str | Path) -> Iterator[None]:
+def checkpoint_errors(path: str | Path) -> Iterator[None]:
     """While a model is made out of a checkpoint: what goes wrong is the checkpoint's fault, and said in one line."""
     try:
         yield
@@ -120,7 +119,7 @@ def building(path: str | Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def quiet() -> Iterator[None]:
+def silence_fairseq() -> Iterator[None]:
     """Keep the host's warnings and notes from our users' screens."""
     previous = logging.root.manager.disable
     logging.disable(logging.WARNING)
@@ -135,12 +134,10 @@ def quiet() -> Iterator[None]:
 def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
     """The saved arguments of the group 'task' or 'model', old Namespace or new configuration."""
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
-    from fairseq.registry import REGISTRIES
 
     if state.get("args") is not None:
         check_names(state["args"])
-        kept = {name: value for name, value in vars(state["args"]).items() if name not in REGISTRIES}
-        return convert_namespace_to_omegaconf(Namespace(**kept))[group]
+        return convert_namespace_to_omegaconf(state["args"])[group]
     if state.get("cfg") is not None:
         if group == "model":
             check_names(state["cfg"][group])
@@ -149,11 +146,12 @@ def _arguments(state: dict[str, Any], path: Path, group: str) -> Any:
 
 
 def _model(state: dict[str, Any], path: Path, task: Any) -> nn.Module:
-    with building(path):
+    with checkpoint_errors(path):
         arguments = _arguments(state, path, "model")
+        parameters = state["model"]
         model = task.build_model(arguments, from_checkpoint=True)
     try:
-        model.load_state_dict(state["model"], strict=True, model_cfg=arguments)
+        model.load_state_dict(parameters, strict=True, model_cfg=arguments)
     except HOST_ERRORS as error:
         reason = " ".join(str(error).split())[:200]
         raise NormalignError(f"{path}: its parameters do not fit its architecture: {reason}") from None

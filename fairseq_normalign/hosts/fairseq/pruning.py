@@ -14,7 +14,7 @@ from ...attribution.records import KINDS
 from ...errors import NormalignError
 from ...files import open_binary_output
 from .gated_heads import attention_name, gated_kinds, write_heads
-from .loading import quiet
+from .loading import silence_fairseq
 from .register import register
 
 GATES = "gates.location"
@@ -50,7 +50,7 @@ def prune(path: str | Path, output: str | Path) -> Pruned:
         holder.normalign_gates = None
         holder.normalign_heads = write_heads(after)
     state["last_optimizer_state"] = None
-    with quiet(), open_binary_output(output) as handle:
+    with silence_fairseq(), open_binary_output(output) as handle:
         torch.save(state, handle)
     return Pruned(before, after, (sizes, _parameters(model)))
 

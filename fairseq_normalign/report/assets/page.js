@@ -186,9 +186,12 @@
     const shown = pieces ? "piece" : "word";
     const sources = labelsOf(sentence.s, shown, true), targets = labelsOf(sentence.t, shown, false);
     const soft = chosen.method.kind === "links" ? null : softOf(n, await levelsOf(n), chosen, shown);
-    const links = soft ? decided(soft, sources, threshold) : (sentence.k[chosen.method.name] || []);
+    const links = soft && !(threshold === null && hasLinks(chosen.method)) ? decided(soft, sources, threshold) : (sentence.k[chosen.method.name] || []);
     return { n, sentence, level: shown, sources, targets, soft, links, linked: new Set(links.map(([s, t]) => key(s, t))), gold: goldOf(sentence) };
   }
+
+  /* Links that came with the method: another aligner's, or those decided when several readings were multiplied. */
+  const hasLinks = (method) => sentences.some((s) => s.k && method.name in s.k);
 
   function valueAt(pair, s, t) {
     const sum = pair.soft.sums[t * pair.soft.width + s];
@@ -213,8 +216,33 @@
 
   const state = {
     n: 0, method: methods[0], layer: 0, head: -1, setting: "awi", level: "word", view: "matrix",
-    gold: data.gold, threshold: null, lastThreshold: 0.25, word: null, sort: "file", query: "",
+    gold: data.gold, threshold: null, lastThreshold: 0.25, word: null, sort: "file", query: "", filter: "all", beside: "",
   };
+
+  /* ---------- the second panel ---------- */
+
+  const rowsOfMethods = methods.flatMap((method) => method.settings.map((setting) =>
+    ({ label: [method.name, setting.toUpperCase()].filter(Boolean).join(" "), method, setting })));
+
+  /* What stands beside: a method and a setting, at its best layer where gold tells, else at the layer that is shown. */
+  function besideChoice() {
+    const row = rowsOfMethods.find((one) => one.label === state.beside);
+    if (!row) return null;
+    let layer = Math.min(state.layer, row.method.layers - 1);
+    if (data.gold) {
+      const rates = Array.from({ length: row.method.layers }, (_, k) => corpusAer(choiceIndex(row.method, k, -1, row.setting)));
+      layer = rates.indexOf(Math.min(...rates));
+    }
+    return { method: row.method, layer, head: -1, setting: row.setting };
+  }
+
+  function nameOf(c) {
+    const parts = [c.method.name];
+    if (c.method.layers > 1) parts.push(`layer ${c.layer + 1}`);
+    if (c.head >= 0) parts.push(`head ${c.head + 1}`);
+    if (c.method.settings.length > 1) parts.push(c.setting.toUpperCase());
+    return parts.join(", ");
+  }
 
   function chosen() { return { method: state.method, layer: state.layer, head: state.head, setting: settingOf(state.method) }; }
   function settingOf(method) { return method.settings.includes(state.setting) ? state.setting : method.settings[0]; }
@@ -234,6 +262,8 @@
     state.layer = Math.min(start.layer, state.method.layers - 1);
     state.head = start.head === null ? -1 : Math.min(start.head, state.method.heads - 1);
     if (start.setting) state.setting = start.setting;
+    const beside = data.beside && rowsOfMethods.find((row) => row.method.name === data.beside.method && row.setting === data.beside.setting);
+    if (beside) state.beside = beside.label;
   }
 
   function readAddress() {
@@ -251,6 +281,8 @@
     if (["awo", "awi"].includes(given.get("setting"))) state.setting = given.get("setting");
     if (["word", "piece"].includes(given.get("level"))) state.level = given.get("level");
     if (["matrix", "words"].includes(given.get("view"))) state.view = given.get("view");
+    if (given.get("beside") === "none") state.beside = "";
+    else if (rowsOfMethods.some((row) => row.label === given.get("beside"))) state.beside = given.get("beside");
   }
 
   function writeAddress() {
@@ -259,6 +291,7 @@
     now.set("setting", state.setting);
     if (state.level !== "word") now.set("level", state.level);
     if (state.view !== "matrix") now.set("view", state.view);
+    if (rowsOfMethods.length > 1) now.set("beside", state.beside || "none");
     try { history.replaceState(null, "", "#" + now); } catch { /* some viewers give pages no address */ }
   }
 
@@ -306,17 +339,36 @@
     return aer(countsOf(n, choiceIndex(c.method, c.layer, c.head, c.setting)));
   }
 
+  /* How the second panel's AER of a sentence compares: above 0 where the first panel is better. */
+  function gainOf(n, other) {
+    const mine = rateOf(n);
+    return !other || mine === null ? 0 : aer(countsOf(n, choiceIndex(other.method, other.layer, other.head, other.setting))) - mine;
+  }
+
+  function passes(n, other) {
+    if (state.filter === "all" || !sentences[n].g) return state.filter === "all";
+    const of = (c) => countsOf(n, choiceIndex(c.method, c.layer, c.head, c.setting));
+    const c = state.threshold !== null && liveCounts && liveCounts[n] ? liveCounts[n] : of(chosen());
+    const wrong = c.links - c.possibleHits, missed = c.sure - c.sureHits;
+    return { wrong: wrong > 0, missed: missed > 0, right: !wrong && !missed, differ: Boolean(other) && gainOf(n, other) !== 0 }[state.filter];
+  }
+
   function orderList() {
     const query = state.query.trim().toLowerCase();
     const numbered = /^#(\d+)$/.exec(query);
     order = sentences.map((_, n) => n);
     if (numbered) order = order.filter((n) => String(sentences[n].id + 1) === numbered[1]);
     else if (query) order = order.filter((n) => textOf(n).includes(query));
+    const other = besideChoice();
+    order = order.filter((n) => passes(n, other));
+    const gains = new Map(order.map((n) => [n, gainOf(n, other)]));
     const length = (n) => sentences[n].s.w.length + sentences[n].t.w.length;
     const rates = new Map(order.map((n) => [n, rateOf(n)]));
     const compare = {
       worst: (a, b) => (rates.get(b) ?? -1) - (rates.get(a) ?? -1),
       best: (a, b) => (rates.get(a) ?? 2) - (rates.get(b) ?? 2),
+      gain: (a, b) => gains.get(b) - gains.get(a),
+      loss: (a, b) => gains.get(a) - gains.get(b),
       long: (a, b) => length(b) - length(a),
       short: (a, b) => length(a) - length(b),
     }[state.sort];
@@ -416,7 +468,7 @@
       parts.push(radios("method", "Method", methods.map((m) => ({ value: m.name, text: m.name })), method.name,
         (name) => choose({ method: methods.find((m) => m.name === name) })));
     }
-    if (methods.some((m) => m.layers > 1)) {
+    if (method.layers > 1) {
       parts.push(radios("layer", "Layer", counted(method.layers, 1), String(state.layer), (k) => choose({ layer: Number(k) })));
     }
     if (method.heads) {
@@ -433,6 +485,7 @@
       parts.push(radios("level", "Level", [{ value: "word", text: "words" }, { value: "piece", text: "pieces", disabled: method.kind !== "steps" }],
         method.kind === "steps" ? state.level : "word", (level) => choose({ level })));
     }
+    if (rowsOfMethods.length > 1) parts.push(besideSwitch());
     parts.push(radios("view", "View", [{ value: "matrix", text: "matrix" }, { value: "words", text: "linked words" }], state.view,
       (view) => choose({ view })));
     if (data.gold) {
@@ -447,9 +500,17 @@
     }
   }
 
+  function besideSwitch() {
+    const select = node("select", { id: "beside", "aria-label": "What stands beside", onchange: (event) => choose({ beside: event.target.value }) },
+      node("option", { value: "", text: "nothing" }),
+      ...rowsOfMethods.map((row) => node("option", { value: row.label, text: row.label, selected: row.label === state.beside })));
+    return node("div", {}, node("div", { class: "name", text: "Beside" }), select);
+  }
+
   function decisionSwitch() {
+    const given = hasLinks(state.method);
     const radio = radios("decision", "Links", [
-      { value: "argmax", text: "argmax", hint: "the largest value of every target word" },
+      { value: "argmax", text: given ? "as decided" : "argmax", hint: given ? "the links that were decided when it was read" : "the largest value of every target word" },
       { value: "threshold", text: "threshold", hint: "every share above the threshold" },
     ], state.threshold === null ? "argmax" : "threshold",
       (value) => choose({ threshold: value === "argmax" ? null : state.lastThreshold }));
@@ -476,7 +537,7 @@
     if (data.gold) {
       const rows = methods.flatMap((method) => method.settings.map((setting) =>
         ({ label: [method.name, setting.toUpperCase()].filter(Boolean).join(" "), method, setting, head: method === state.method ? state.head : -1 })));
-      tables.push(strip("AER of all sentences by layer" + (state.head >= 0 ? `, head ${state.head + 1} of ${state.method.name}` : ""), rows));
+      tables.push(strip(`AER of ${countedSentences()} by layer` + (state.head >= 0 ? `, head ${state.head + 1} of ${state.method.name}` : ""), rows));
       if (state.method.heads) {
         const setting = settingOf(state.method);
         const heads = Array.from({ length: state.method.heads + 1 }, (_, k) =>
@@ -486,6 +547,11 @@
       if (state.threshold !== null) tables.push(node("p", { class: "hint", id: "live", text: liveNote() }));
     }
     byId("strips").replaceChildren(...tables);
+  }
+
+  function countedSentences() {
+    const judged = sentences.filter((s) => s.g).length;
+    return judged === 1 ? "the one sentence on this page" : `the ${judged} sentences on this page`;
   }
 
   function liveNote() {
@@ -499,19 +565,21 @@
   function strip(title, rows) {
     const layers = Math.max(...rows.map((row) => row.method.layers));
     const value = (row, layer) => corpusAer(choiceIndex(row.method, layer, row.head, row.setting));
-    let least = Infinity;
-    for (const row of rows) for (let layer = 0; layer < row.method.layers; layer++) least = Math.min(least, value(row, layer));
+    const all = rows.flatMap((row) => Array.from({ length: row.method.layers }, (_, layer) => value(row, layer)));
+    const least = Math.min(...all), most = Math.max(...all);
+    const tint = (rate) => (most > least ? Math.round(42 * (most - rate) / (most - least)) : 0); // darkest where AER is lowest
     const body = rows.map((row) => {
       const cells = Array.from({ length: row.method.layers }, (_, layer) => {
         const now = row.method === state.method && layer === state.layer && row.head === state.head && row.setting === settingOf(row.method);
-        const rate = value(row, layer), bar = node("i");
-        bar.style.width = percent(rate) + "%";
+        const rate = value(row, layer);
         const where = row.method.kind === "links" ? "" : `, layer ${layer + 1}`;
-        return node("td", {}, node("button", {
+        const cell = node("button", {
           type: "button", class: rate === least ? "least" : "", "aria-pressed": String(now),
           "aria-label": `${row.label}${where}: AER ${percent(rate)}${rate === least ? ", the lowest" : ""}`,
           onclick: () => choose({ method: row.method, layer, head: row.head, setting: row.setting || state.setting }),
-        }, bar, percent(rate)));
+        }, percent(rate));
+        if (!now) cell.style.background = `color-mix(in srgb, rgb(var(--heat)) ${tint(rate)}%, var(--raised))`;
+        return node("td", {}, cell);
       });
       return node("tr", {}, node("th", { scope: "row", text: row.label }), ...cells);
     });
@@ -522,24 +590,44 @@
 
   /* ---------- the pair ---------- */
 
-  let current = null;
+  let current = null, currentBeside = null;
   let drawing = 0;
 
   async function drawPair() {
     const mine = ++drawing;
     const pair = await pairOf(state.n, chosen(), state.level, state.threshold);
+    const other = besideChoice();
+    const second = other && await pairOf(state.n, other, pair.level, null);
     if (mine !== drawing) return;
     current = pair;
+    currentBeside = second && second.level === pair.level ? second : null;
     byId("where").textContent = `Sentence ${pair.sentence.id + 1}` + (pair.sentence.n ? ` · ${pair.sentence.n.join(", ")}` : "");
     await drawScores(pair);
     if (!pair.sources.length || !pair.targets.length) {
       byId("view").replaceChildren(node("p", { class: "notice", text: "One side of this pair is empty." }));
-    } else if (state.view === "matrix") drawMatrix(pair);
-    else drawLinked(pair);
+    } else drawPanels(pair, other);
     drawLegend(pair);
     drawErrors(pair);
     drawDetail();
+    byId("taken").textContent = "";
     byId("view").dataset.drawn = [pair.n, state.method.name, state.layer, state.head, settingOf(state.method), pair.level, state.view].join("|");
+  }
+
+  /* The chosen reading and, where something stands beside, that one too: next to each other where there is room. */
+  function drawPanels(pair, other) {
+    const panels = byId("panels"), second = currentBeside;
+    panels.classList.toggle("two", Boolean(second));
+    byId("view-name").hidden = byId("second").hidden = !second;
+    const draw = state.view === "matrix" ? drawMatrix : drawLinked;
+    if (second) {
+      byId("view-name").textContent = nameOf(chosen());
+      const rate = second.gold && second.level === "word" ? ` · AER ${percent(aer(countLinks(second.n, second.links)))}` : "";
+      byId("second-name").textContent = nameOf(other) + rate;
+      byId("stage").classList.remove("beside");
+      draw(second, byId("second-view"), false);
+    } else byId("second-view").replaceChildren();
+    draw(pair, byId("view"), true);
+    markWord();
   }
 
   async function drawScores(pair) {
@@ -564,8 +652,8 @@
 
   const DETAIL_ROOM = 420; // beside a matrix that leaves this much, the numbers of a word stand at its side
 
-  function drawMatrix(pair) {
-    const room = byId("stage").clientWidth - 22;
+  function drawMatrix(pair, place, first) {
+    const room = (currentBeside ? place.clientWidth || byId("panels").clientWidth : byId("stage").clientWidth) - 22;
     const narrow = room < 560;
     const columns = pair.sources.length, rows = pair.targets.length;
     const longest = (labels) => Math.max(...labels.map((label) => widthOf(label.text)));
@@ -573,9 +661,9 @@
     const top = Math.min(narrow ? 110 : 170, longest(pair.sources) + 16);
     const size = Math.max(narrow ? 17 : 18, Math.min(32, Math.floor((room - left) / columns)));
     const measure = { left, top, size, width: columns * size, height: rows * size };
-    byId("stage").classList.toggle("beside", room - left - measure.width > DETAIL_ROOM);
+    byId("stage").classList.toggle("beside", !currentBeside && room - left - measure.width > DETAIL_ROOM);
 
-    const cells = node("div", { class: "cells", id: "cells" });
+    const cells = node("div", { class: "cells", id: first ? "cells" : null });
     cells.style.width = measure.width + "px";
     cells.style.height = measure.height + "px";
     cells.append(heat(pair, measure), marks(pair, measure));
@@ -584,11 +672,10 @@
     cells.addEventListener("mouseleave", hideTip);
     const corner = node("div", { class: "corner", text: "source →\ntarget ↓" });
     corner.style.width = left + "px";
-    byId("view").replaceChildren(node("div", {
+    place.replaceChildren(node("div", {
       class: "matrix", tabindex: "0", role: "img",
       "aria-label": `Matrix of ${rows} target by ${columns} source ${pair.level}s with ${pair.links.length} links. The arrow keys read it word by word.`,
     }, corner, across(pair, measure), down(pair, measure), cells));
-    markWord();
   }
 
   let ruler = null;
@@ -641,7 +728,7 @@
       if (pair.level === "word") for (const [s, t] of missedOf(pair)) svg.append(ring(s * size + size / 2, t * size + size / 2, size * 0.42));
     }
     for (const [s, t] of pair.links) svg.append(...frame(isRight(pair, s, t), s * size, t * size, size));
-    svg.append(drawn("g", { id: "cross" }));
+    svg.append(drawn("g", { class: "crossing" }));
     return svg;
   }
 
@@ -697,7 +784,7 @@
   }
 
   function pointAt(event, pair, { size }) {
-    const box = byId("cells").getBoundingClientRect();
+    const box = event.currentTarget.getBoundingClientRect();
     const s = Math.floor((event.clientX - box.left) / size), t = Math.floor((event.clientY - box.top) / size);
     if (s < 0 || t < 0 || s >= pair.sources.length || t >= pair.targets.length) { hideTip(); return; }
     showTip(event, pair, s, t);
@@ -739,7 +826,7 @@
 
   const isRightToLeft = (labels) => /^[^A-Za-z\u00c0-\u024f\u0370-\u05cf]*[\u0590-\u08ff\ufb1d-\ufefc]/.test(labels.map((l) => l.text).join(" "));
 
-  function drawLinked(pair) {
+  function drawLinked(pair, place, first) {
     byId("stage").classList.remove("beside");
     const svg = drawn("svg", { "aria-hidden": "true" }, pattern());
     const side = (name, labels) => {
@@ -750,8 +837,8 @@
       }));
       return node("div", { class: "side-words " + name, role: "group", "aria-label": name, dir: isRightToLeft(labels) ? "rtl" : "ltr" }, ...words);
     };
-    const box = node("div", { class: "linked rows", id: "linked" }, side("source", pair.sources), side("target", pair.targets), svg);
-    byId("view").replaceChildren(box);
+    const box = node("div", { class: "linked rows", id: first ? "linked" : null }, side("source", pair.sources), side("target", pair.targets), svg);
+    place.replaceChildren(box);
     const wide = [...box.querySelectorAll(".side-words")].some((words) => words.scrollWidth > words.clientWidth + 1);
     if (wide) box.className = "linked stacked";
     const order = [...box.querySelectorAll(".side-words")];
@@ -760,7 +847,6 @@
     const line = (s, t, kind) => svg.append(...linkLine(origin, spots[0][s], spots[1][t], wide, kind, s, t));
     if (state.gold) for (const [s, t] of missedOf(pair)) line(s, t, "missed");
     for (const [s, t] of pair.links) line(s, t, isRight(pair, s, t) ? "right" : "wrong");
-    markWord();
   }
 
   const isLinked = (pair, side, k) => pair.links.some(([s, t]) => (side === "source" ? s : t) === k);
@@ -802,20 +888,21 @@
 
   function markWord() {
     const { word } = state;
-    for (const made of document.querySelectorAll("#view [data-index]")) {
+    for (const made of document.querySelectorAll("#panels [data-index]")) {
       const index = Number(made.dataset.index);
       const on = word && ((made.dataset.side === word.side && index === word.index) || (made.dataset.side !== word.side && index === word.other));
       made.classList.toggle("on", Boolean(on));
     }
-    const linked = byId("linked");
-    if (linked) {
+    for (const linked of document.querySelectorAll("#panels .linked")) {
       linked.classList.toggle("busy", Boolean(word));
       for (const line of linked.querySelectorAll("[data-source]")) {
         line.classList.toggle("on", Boolean(word) && Number(line.getAttribute("data-" + word.side)) === word.index);
       }
     }
-    const crossing = byId("cross"), cells = byId("cells");
-    if (!crossing || !cells || !current) return;
+    if (current) for (const cells of document.querySelectorAll("#panels .cells")) markCross(cells, cells.querySelector(".crossing"), word);
+  }
+
+  function markCross(cells, crossing, word) {
     crossing.replaceChildren();
     if (!word) return;
     const width = cells.clientWidth, height = cells.clientHeight;
@@ -862,6 +949,65 @@
       node("td", {}, node("bdi", { text: o.text })), node("td", { class: "meter" }, pair.soft ? bar : ""),
       node("td", { class: "n", text: pair.soft ? number(o.value) : "" }), node("td", { class: "n", text: pair.soft ? percent(o.share) + " %" : "" }),
       node("td", { text: verdict(pair, o.s, o.t) }));
+  }
+
+  /* -- links and pictures to take along -- */
+
+  function pharaoh(pair) {
+    return [...pair.links].sort((a, b) => a[0] - b[0] || a[1] - b[1]).map(([s, t]) => key(s, t)).join(" ");
+  }
+
+  async function copyLinks() {
+    if (!current) return;
+    const said = byId("taken"), text = pharaoh(current);
+    try {
+      await navigator.clipboard.writeText(text);
+      said.textContent = `${current.links.length} links copied`;
+    } catch { said.textContent = text; } // pages from a disk may not write to the clipboard: then they can be selected
+  }
+
+  /* A picture that stands by itself: words, shares, links, gold. */
+  function pictureOf(pairs, names) {
+    const size = 22, gap = 40, top = 30;
+    const left = 16 + Math.max(...pairs[0].targets.map((w) => widthOf(w.text)));
+    const high = top + 16 + Math.max(...pairs[0].sources.map((w) => widthOf(w.text)));
+    const wide = left + pairs[0].sources.length * size + gap;
+    const svg = drawn("svg", { xmlns: "http://www.w3.org/2000/svg", width: wide * pairs.length, height: high + pairs[0].targets.length * size + 12, "font-family": "serif", "font-size": 14 });
+    svg.append(drawn("rect", { width: "100%", height: "100%", fill: "#ffffff" }));
+    pairs.forEach((pair, k) => {
+      const panel = drawn("g", { transform: `translate(${k * wide} 0)` }, drawn("text", { x: 8, y: 18, text: names[k] }));
+      pair.sources.forEach((word, s) => {
+        const x = left + s * size + size / 2 + 5;
+        panel.append(drawn("text", { x, y: high - 6, transform: `rotate(-90 ${x} ${high - 6})`, text: word.text }));
+      });
+      pair.targets.forEach((word, t) => {
+        panel.append(drawn("text", { x: left - 6, y: high + t * size + size / 2 + 5, "text-anchor": "end", text: word.text }));
+        pair.sources.forEach((_, s) => panel.append(...pictureCell(pair, s, t, left + s * size, high + t * size, size)));
+      });
+      svg.append(panel);
+    });
+    return new XMLSerializer().serializeToString(svg);
+  }
+
+  function pictureCell(pair, s, t, x, y, size) {
+    const share = pair.soft ? Math.max(0, Math.min(1, valueAt(pair, s, t).share)) : 0;
+    const parts = [drawn("rect", { x, y, width: size, height: size, fill: "#264270", "fill-opacity": share.toFixed(3), stroke: "#dedacf" })];
+    const kind = state.gold ? goldKind(pair, s, t) : "";
+    if (kind) parts.push(drawn("rect", { x: x + 7, y: y + 7, width: size - 14, height: size - 14, fill: kind === "sure" ? "#24221e" : "none", stroke: "#24221e" }));
+    if (pair.linked.has(key(s, t))) {
+      const right = isRight(pair, s, t);
+      parts.push(drawn("rect", { class: "link", x: x + 2, y: y + 2, width: size - 4, height: size - 4, fill: "none", "stroke-width": 2.2, stroke: right ? "#1f7a45" : "#b3401f", "stroke-dasharray": right ? "none" : "4 2.5" }));
+    }
+    return parts;
+  }
+
+  function savePicture() {
+    if (!current || !current.sources.length || !current.targets.length) return;
+    const pairs = [current, currentBeside].filter(Boolean), other = besideChoice();
+    const text = pictureOf(pairs, [nameOf(chosen()), ...(other ? [nameOf(other)] : [])]);
+    const address = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    node("a", { href: address, download: `sentence-${current.sentence.id + 1}.svg` }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
   /* -- legend and errors -- */
@@ -941,6 +1087,7 @@
     "[": () => choose({ head: Math.max(-1, state.head - 1) }), "]": () => choose({ head: Math.min(state.method.heads - 1, state.head + 1) }),
     a: () => choose({ setting: next(["awo", "awi"], state.setting) }),
     p: () => choose({ level: next(["word", "piece"], state.level) }),
+    b: () => choose({ beside: next(["", ...rowsOfMethods.map((row) => row.label)], state.beside) }),
     v: () => choose({ view: next(["matrix", "words"], state.view) }),
     g: () => choose({ gold: data.gold && !state.gold }),
     t: () => choose({ threshold: state.threshold === null ? state.lastThreshold : null }),
@@ -968,6 +1115,9 @@
     list.addEventListener("scroll", drawList, { passive: true });
     byId("search").addEventListener("input", (event) => { state.query = event.target.value; list.scrollTop = 0; orderList(); drawList(); });
     byId("sort").addEventListener("change", (event) => { state.sort = event.target.value; list.scrollTop = 0; orderList(); drawList(); });
+    byId("filter")?.addEventListener("change", (event) => { state.filter = event.target.value; list.scrollTop = 0; orderList(); drawList(); });
+    byId("copy").addEventListener("click", copyLinks);
+    byId("picture").addEventListener("click", savePicture);
     byId("theme").addEventListener("click", toggleTheme);
     byId("help-open").addEventListener("click", () => byId("help").showModal());
     byId("previous").addEventListener("click", () => step(-1));

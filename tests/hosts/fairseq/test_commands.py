@@ -28,9 +28,8 @@ def test_no_sentence_is_lost(our_checkpoint, binarized, multiple):
 
 
 def test_plain_checkpoints_generate_with_alignments(plain_checkpoint, binarized, bitext):
-    result = generate(
-        binarized, plain_checkpoint, "--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt"
-    )
+    options = ("--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt")
+    result = generate(binarized, plain_checkpoint, *options, "--normalign-layer", 1)
     links = lines_of(result.stdout, "A")
     targets = lines_of(result.stdout, "T")
     sources = lines_of(result.stdout, "S")
@@ -79,7 +78,7 @@ from fairseq.tasks import TASK_REGISTRY
 from fairseq import checkpoint_utils
 assert "transformer_normalign_big" in ARCH_MODEL_REGISTRY
 assert "translation_normalign" in TASK_REGISTRY
-assert checkpoint_utils.torch.load.__module__ == "fairseq_normalign.hosts.fairseq.checkpoints"
+assert checkpoint_utils.torch.load.__module__ == "fairseq_normalign.hosts.fairseq.patches"
 """
     script = f"{again}\nfor step in {order.split('; ')!r}: exec(step)\n{check}"
     subprocess.run([sys.executable, "-c", script], check=True, cwd=PACKAGE.parent)

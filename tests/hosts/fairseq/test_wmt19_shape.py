@@ -109,7 +109,7 @@ def test_a_checkpoint_in_one_shard_is_found(wmt19, tmp_path):
 def test_numbers_of_gpt2_are_never_taken_for_words(tmp_path, capsys):
     for language in ("de", "en"):
         for name in ("train", "test"):
-            (tmp_path / f"{name}.{language}").write_text("262 1169 14\n" * 4, encoding="utf-8")
+            (tmp_path / f"{name}.{language}").write_text("262 1169 14\n" * 8, encoding="utf-8")
     data = tmp_path / "bin"
     prefixes = ["--trainpref", tmp_path / "train", "--testpref", tmp_path / "test"]
     preprocess("-s", "de", "-t", "en", "--destdir", data, *prefixes)
