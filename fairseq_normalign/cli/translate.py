@@ -108,11 +108,12 @@ def _translate_marked(args: argparse.Namespace, aligner: BitextAligner, counts: 
             for line in _marked_lines(args, aligner, read_lines(args.source), counts):
                 print(line, file=output)
     _report(counts)
-    found = ", ".join(f"{counts[what]} {what}" for what in sorted(counts) if what not in ORDINARY)
+    found = ", ".join(f"{counts[what]} {what.removeprefix(TAG)}" for what in sorted(counts) if what.startswith(TAG))
     print(f"normalign translate: {counts['tags']} tags{': ' + found if found else ''}", file=sys.stderr)
 
 
-ORDINARY = ("lines", "translated", "empty", "too long", "tags")
+TAG = "tag "
+"""Opens what is counted of tags that were not simply placed."""
 
 
 def _marked_lines(
@@ -134,12 +135,13 @@ def _marked_lines(
         originals[line.number] = "", Marked("", [])  # a text of any length is read
         counts["lines"] += 1
         counts[line.skipped or "translated"] += 1
+        counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
         if not line.translations:
             yield original
             continue
         result = _with_tags(marked, line.translations[0], aligner, entities)
         counts["tags"] += result.tags
-        counts.update(note.what for note in result.notes)
+        counts.update(f"{TAG}{note.what}" for note in result.notes)
         yield result.line
 
 
