@@ -30,6 +30,7 @@ from .model_arguments import (
     add_text_arguments,
     bitext_aligner,
     prepare_torch,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .reading_arguments import (
@@ -161,6 +162,7 @@ def _outputs(args: argparse.Namespace) -> list[str]:
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
+    from ..aligning.doubts import SAMPLE
     from ..aligning.job import Outputs, align_bitext
     from ..aligning.learning import learned_posteriors
 
@@ -170,6 +172,8 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
     try:
         aligner = _aligner(args, bitext, files, group)
+        if files:
+            warn_of_text("normalign align", aligner, bitext.first(SAMPLE))
         if args.learn:
             aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
         with contextlib.ExitStack() as stack:

@@ -93,8 +93,8 @@ def _index(
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>{title}</title><style>{style}</style></head><body><main>
 <h1>{title}</h1><p class="about">{_counted(found.sentences)} with gold alignments. AER, the
-alignment error rate, counts wrong and missed links, in percent: lower is better. P is the share of links that are right,
-R the share of the gold's sure links that were found.</p>
+alignment error rate, counts wrong and missed links, in percent: lower is better. P is the share of links that are
+right, R the share of the gold's sure links that were found.</p>
 <nav><a href="examples.html">examples, to explore</a>"""
     if options.all_sentences:
         yield '<a href="sentences.html">every sentence</a>'
