@@ -37,6 +37,7 @@ from .model_arguments import (
     add_symmetrize_argument,
     add_text_arguments,
     check_sides,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .reading_arguments import add_choice_argument, add_reading_arguments
@@ -146,6 +147,7 @@ def _outputs(args: argparse.Namespace) -> list[str]:
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
+    from ..aligning.doubts import SAMPLE
     from ..aligning.job import Outputs, align_bitext
     from ..aligning.learning import learned_posteriors
 
@@ -162,6 +164,8 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     try:
         combine = args.symmetrize or SYMMETRIZATION
         aligner = settled_aligner(args, bitext, files, group, verb="align", level=args.level, combine=combine)
+        if files:
+            warn_of_text("normalign align", aligner, bitext.first(SAMPLE))
         if args.learn:
             aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
         with contextlib.ExitStack() as stack:

@@ -6,15 +6,17 @@ import argparse
 import os
 import sys
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..errors import NormalignError
+from ..errors import NormalignError, note
 from ..text.subwords import TOKENIZERS
 from ..text.words import WORD_KINDS
 
 if TYPE_CHECKING:
+    from ..aligning.bitext import Pair
     from ..aligning.directions import BitextAligner
     from ..aligning.options import AlignmentOptions
     from ..hosts.options import ModelOptions
@@ -268,6 +270,22 @@ def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
                 "are text, codes and dictionary those it was trained with?",
                 file=sys.stderr,
             )
+
+
+ADVICE = {
+    "cased": "if it was trained on lower-case text, add --lowercase",
+    "glued": "if the text is not tokenized, add --tokenizer moses",
+    "turned": "are --source and --target, or --path and --reverse-path, the wrong way round?",
+}
+"""What to do about each kind of doubt."""
+
+
+def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[Pair]) -> None:
+    """Say what in the first of these pairs does not suit the model, and what to add."""
+    from ..aligning.doubts import doubts_of_text
+
+    for doubt in doubts_of_text(aligner.forward, pairs):
+        note(f"{name}: warning: {doubt.text}; {ADVICE[doubt.kind]}")
 
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
