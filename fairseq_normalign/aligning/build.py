@@ -16,6 +16,7 @@ from ..text.options import TextOptions
 from ..text.vocabulary import check_words_known
 from .aligner import Aligner
 from .directions import BitextAligner, Direction
+from .doubts import check_mirrored
 from .options import AlignmentOptions
 
 
@@ -54,7 +55,9 @@ def make_bitext_aligner(
     if reverse is not None:
         same = forward if reverse.path == model.path else None
         backward = make_direction(reverse, text.reversed(), options, max_tokens=max_tokens, level=level, forward=same)
-    return BitextAligner(forward, backward, combine, floor=floor, vote=vote)
+    aligner = BitextAligner(forward, backward, combine, floor=floor, vote=vote)
+    check_mirrored(aligner)
+    return aligner
 
 
 def fingerprint(path: str | Path) -> str:

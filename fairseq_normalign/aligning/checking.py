@@ -14,7 +14,7 @@ from ..analysis.translation_check import PairCheck, PairEvidence, SideLogProbs, 
 from ..attribution.rollout import Rollout
 from ..hosts.protocol import Batch, EncodedPair, HostModel
 from .bitext import Bitext, Pair, Window
-from .directions import BitextAligner, Direction, Keep
+from .directions import BitextAligner, Direction, EncodedAligner, Keep
 from .job import Count, Files, Part, run_job
 from .processes import Processes
 
@@ -48,7 +48,7 @@ class Checker:
         results: list[Checked] = []
         for number, (pair, result) in enumerate(zip(forward, found, strict=True)):
             if isinstance(pair, str) or result.soft is None:
-                results.append(str(pair))
+                results.append(result.skipped or str(pair))
                 continue
             evidence = PairEvidence(
                 source=pair[0].sentence.words,
@@ -111,7 +111,8 @@ def _steps_of_pairs(direction: Direction, encoded: Sequence[EncodedPair | str], 
     found: dict[int, np.ndarray] = {}
     pieces = len(direction.host.inventories()[1].symbols)
     at_once = max(1, min(direction.max_tokens, LOGITS_AT_ONCE // pieces))
-    for places, batch in direction.batches(encoded, first=first, max_tokens=at_once):
+    smaller = EncodedAligner(direction.aligner, direction.host, max_tokens=at_once)
+    for places, batch in smaller.batches(encoded, first=first):
         steps = np.mean([_steps(model, batch) for model in direction.models], axis=0)
         for row, place in enumerate(places):
             found[place] = steps[row, : len(batch.targets[row]) + 1]

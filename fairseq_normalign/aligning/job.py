@@ -13,6 +13,7 @@ from typing import Any
 from ..alignment.decide import Link
 from ..alignment.dump import DumpWriter
 from ..alignment.formats import pharaoh
+from ..alignment.formats.json_lines import AlignedPair, to_json
 from ..errors import NormalignError
 from ..files import words_of
 from ..resumable import ANEW, PlainFiles, ResumableFiles
@@ -31,6 +32,10 @@ class Outputs:
     scores: bool = False
     soft: bool = False
     layers: bool = False
+    json: bool = False
+    """Links as JSON lines, with both texts and the places of their words."""
+    words: bool = False
+    """The words that links count, of each side."""
 
     @property
     def keep(self) -> Keep:
@@ -39,12 +44,23 @@ class Outputs:
 
     def texts(self, results: Sequence[PairAlignment]) -> list[str]:
         """One text a file."""
-        lines = [[pharaoh(result.links) for result in results]]
+        lines = [[_json_line(result) if self.json else pharaoh(result.links) for result in results]]
         if self.scores:
             lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
         if self.soft:
             lines.append([_soft_line(result) for result in results])
+        if self.words:
+            sides = [result.lines for result in results if result.lines is not None]
+            lines += [[" ".join(line.given_words) for line in side] for side in zip(*sides, strict=True)]
         return ["".join(f"{line}\n" for line in file) for file in lines]
+
+
+def _json_line(result: PairAlignment) -> str:
+    assert result.lines is not None
+    source, target = result.lines
+    links = [(*link, True) for link in result.links]
+    known = dict(zip(result.links, result.confidence, strict=True))
+    return to_json(AlignedPair(source.text, target.text, source.places, target.places, links, known))
 
 
 def _soft_line(result: PairAlignment) -> str:
@@ -136,7 +152,7 @@ def _unfinished(bitext: Bitext, first: int, files: Files | None) -> Iterator[Win
 
 
 def _other_text(bitext: Bitext, how: str) -> NormalignError:
-    return NormalignError(f"{bitext.source}, {bitext.target}: {how} of the interrupted run; {ANEW}")
+    return NormalignError(f"{bitext}: {how} of the interrupted run; {ANEW}")
 
 
 def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
@@ -147,6 +163,9 @@ def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
 def _align(window: Window, *, aligner: BitextAligner, outputs: Outputs, done: Count) -> Part:
     votes = [[_links(line) for line in lines] for lines in window.beside]
     results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, votes=votes, done=done)
+    with aligner.forward.uncounted():
+        for pair, result in zip(window.pairs, results, strict=True):
+            result.lines = result.lines or aligner.forward.lines(pair)
     skipped = Counter(result.skipped for result in results if result.skipped)
     return Part(outputs.texts(results), skipped, results if outputs.layers else [])
 

@@ -56,7 +56,7 @@ def _words_of(found: PairCheck) -> dict[str, Any]:
     sides: dict[str, Any] = {
         "source": evidence.source,
         "target": evidence.target,
-        "links": [list(link) for link in evidence.links],
+        "links": [[int(place) for place in link] for link in evidence.links],
         "without_source": found.without_source,
         "without_target": found.without_target,
         "target_gains": _rounded(evidence.forward.gains),

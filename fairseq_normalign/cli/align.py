@@ -1,7 +1,8 @@
 """Align a bitext by forced decoding, with any fairseq Transformer.
 
-One line of links a pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh). A pair that is
-empty on one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
+with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on
+one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
 
 A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
 processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
@@ -35,6 +36,8 @@ from .model_arguments import (
     add_reverse_arguments,
     add_symmetrize_argument,
     add_text_arguments,
+    check_sides,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .reading_arguments import add_choice_argument, add_reading_arguments
@@ -54,7 +57,7 @@ mean of theirs, the geometric one where soft alignments are multiplied.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
-    add_text_arguments(parser)
+    add_text_arguments(parser, required=False, bitext=True)
     add_choice_argument(add_reading_arguments(parser))
     add_symmetrize_argument(add_reverse_arguments(parser))
     parser.add_argument(
@@ -83,6 +86,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
+    writing.add_argument("--format", choices=("pharaoh", "jsonl"), default="pharaoh", help="how they are written")
+    writing.add_argument("--write-words", metavar="PREFIX", help="the words that links count: PREFIX.source, .target")
     writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
     writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
     writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
@@ -100,6 +105,9 @@ def _checked(args: argparse.Namespace, group: Processes) -> None:
 
 
 def _check(args: argparse.Namespace, group: Processes) -> None:
+    check_sides(args)
+    if args.level == "piece" and (args.format == "jsonl" or args.write_words):
+        raise NormalignError("--format jsonl and --write-words are of words; leave --level piece out")
     outputs = _outputs(args)
     if any(is_stdout(path) for path in outputs[1:]):
         raise NormalignError("only the links (-o) can go to standard output")
@@ -109,6 +117,8 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
             check_writable(path)
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
+    if args.symmetrize in SOFT_SYMMETRIZATIONS and args.decide:
+        raise NormalignError(f"--symmetrize {args.symmetrize} and --decide both decide links; give one of them")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
     if args.resume and args.dump:
@@ -118,7 +128,7 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
         raise NormalignError("--learn and --vote speak of words, not of pieces")
-    if args.learn and STDIO in (args.source, args.target):
+    if args.learn and STDIO in (args.source, args.target, args.bitext):
         raise NormalignError("--learn reads the text twice, which '-' does not allow; give files")
     if len(args.vote) > 1 and not args.reverse_path:
         raise NormalignError("two files to --vote are for two directions: --reverse-path")
@@ -131,21 +141,31 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
 
 
 def _outputs(args: argparse.Namespace) -> list[str]:
-    return [path for path in (args.output, args.scores, args.soft) if path is not None]
+    words = [f"{args.write_words}.{side}" for side in ("source", "target")] if args.write_words else []
+    return [path for path in (args.output, args.scores, args.soft, *words) if path is not None]
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
+    from ..aligning.doubts import SAMPLE
     from ..aligning.job import Outputs, align_bitext
     from ..aligning.learning import learned_posteriors
 
-    bitext = Bitext(args.source, args.target, beside=args.vote)
+    bitext = Bitext(args.bitext or args.source, None if args.bitext else args.target, beside=args.vote)
     total = bitext.count()
     files = open_files(args, _outputs(args), total, whole=bool(args.dump)) if group.is_first else None
-    outputs = Outputs(scores=bool(args.scores), soft=bool(args.soft), layers=bool(args.dump))
+    outputs = Outputs(
+        scores=bool(args.scores),
+        soft=bool(args.soft),
+        layers=bool(args.dump),
+        json=args.format == "jsonl",
+        words=bool(args.write_words),
+    )
     try:
         combine = args.symmetrize or SYMMETRIZATION
         aligner = settled_aligner(args, bitext, files, group, verb="align", level=args.level, combine=combine)
+        if files:
+            warn_of_text("normalign align", aligner, bitext.first(SAMPLE))
         if args.learn:
             aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
         with contextlib.ExitStack() as stack:

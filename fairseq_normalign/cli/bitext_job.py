@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..aligning.processes import Processes
 
 WITHOUT_EFFECT = {
-    *("source", "target", "output", "scores", "soft", "resume", "restart", "progress"),
+    *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
     *("data", "reverse_data", "threads", "keep", "keep_to"),
 }
 """Arguments that may change between an interrupted run and the one that goes on."""
@@ -59,7 +59,7 @@ def check_job(args: argparse.Namespace, group: Processes) -> None:
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
     check_choice(args)
-    if group.count > 1 and STDIO in (args.source, args.target):
+    if group.count > 1 and STDIO in (args.source, args.target, getattr(args, "bitext", None)):
         raise NormalignError("several processes cannot share standard input; give files")
 
 

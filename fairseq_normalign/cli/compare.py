@@ -35,6 +35,7 @@ from .model_arguments import (
     method_list,
     positive,
     prepare_torch,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS
@@ -184,6 +185,7 @@ def _seed(
     from ..aligning.comparing import Progress, measure
 
     aligner = bitext_aligner(args, path=path, reverse_path=reverse)
+    warn_of_text("normalign compare", aligner, pairs)
     shown = args.progress or sys.stderr.isatty()
     with tqdm(total=len(pairs) * (2 if reverse else 1), unit=" pairs", disable=not shown, dynamic_ncols=True) as bar:
         seed = measure(aligner, pairs, methods, soft=soft, progress=Progress(bar.update, bar.set_postfix_str))

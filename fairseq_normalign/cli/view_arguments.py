@@ -26,6 +26,7 @@ from .model_arguments import (
     bitext_aligner,
     method_list,
     prepare_torch,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .option_names import GOLD_OPTIONS, LINK_OPTIONS
@@ -179,6 +180,7 @@ def _aligner(args: argparse.Namespace) -> BitextAligner:
     from ..aligning.bitext import Bitext
     from ..aligning.choose import choose_readings, sentence_of_choice
     from ..aligning.choose_layer import SAMPLE
+    from ..aligning.doubts import SAMPLE as TEXT_SAMPLE
     from ..aligning.options import AlignmentOptions
     from ..text.tags import TAGS
 
@@ -195,6 +197,8 @@ def _aligner(args: argparse.Namespace) -> BitextAligner:
         for which, choice in zip(("", "the other direction "), choices, strict=False):
             note(f"normalign: {which}{sentence_of_choice(choice)}")
     take_given_readings(args, options, aligner)
+    if args.source is not None:
+        warn_of_text("normalign", aligner, Bitext(args.source, args.target).first(TEXT_SAMPLE))
     return aligner
 
 

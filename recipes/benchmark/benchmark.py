@@ -54,20 +54,25 @@ class Plan:
     files: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     scored: int = 1_000_000
     projected: int = 50_000
+    aligned: int = 20_000
 
 
-QUICK = Plan(3, 8, 2, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000)
+QUICK = Plan(
+    3, 8, 2, 3072, lengths=(10, 20, 40, 80), widths=(256, 512), files=(5_000, 50_000), scored=100_000, aligned=2_000
+)
 
 
 def passes(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterator[Row]:
     """Forced passes against a plain one."""
-    ways = ["plain", "low", "every", "heads"]
+    ways = ["plain", "low", "two_looks", "every", "heads"]
     seconds = alone("passes", "seconds", checkpoint, ways, plan.pairs, 30, plan.repetitions)
-    memory = {way: alone("passes", "megabytes", checkpoint, way, plan.pairs, 30) for way in ways[:3]}
+    memory = {way: alone("passes", "megabytes", checkpoint, way, plan.pairs, 30) for way in ways[:4]}
     results["passes"] = {"cpu_seconds": seconds, "megabytes": memory}
     yield Row("forced alignment at layer 2 of 6 / plain forward pass with softmax", _of(seconds, "low"), "<= 0.5")
     yield Row("all 6 layers, norms and weights / plain forward pass", _of(seconds, "every"), "<= 0.8")
     yield Row("all 6 layers and all heads, norms and weights / plain forward pass", _of(seconds, "heads"))
+    yield Row("two looks, layers 2 and 6 of 6 in one pass / one look at layer 2", seconds["two_looks"] / seconds["low"])
+    yield Row("peak memory, two looks / one look", memory["two_looks"] / memory["low"], "<= 1.2")
     yield Row("peak memory, layer 2 / plain forward pass", _of(memory, "low"), "<= 1.2")
     yield Row("peak memory, all layers / plain forward pass", _of(memory, "every"), "<= 1.2")
 
@@ -122,6 +127,9 @@ def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     if not shared["same_bytes"]:
         raise SystemExit("one process and two wrote different files")
     yield Row("normalign align: one process / two processes", shared["speedup"], ">= 1.8")
+    speeds = results["pairs_per_cpu_second"] = corpora.throughput(folder, plan.process_size, plan.aligned)
+    one, two = speeds["one look, one direction"], speeds["two looks, one direction"]
+    yield Row("normalign align, 3 layers: CPU seconds of two looks / of one look", one / two, "<= 1.5")
     grown = results["growing_file"] = corpora.growing_file(folder, list(plan.files))
     growth = grown[-1]["megabytes"] / grown[0]["megabytes"]
     yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")
@@ -165,6 +173,12 @@ def methods_table(ratios: dict[str, float]) -> str:
     return "\n".join(["cost of each method, x a plain forward pass", "", *lines])
 
 
+def speed_table(speeds: dict[str, float]) -> str:
+    width = max(map(len, speeds))
+    lines = [f"{name:<{width}}  {speed:8.1f}" for name, speed in speeds.items()]
+    return "\n".join(["pairs per CPU second of whole files, loading and learning included", "", *lines])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer repetitions and sizes: a few minutes")
@@ -193,7 +207,8 @@ def main() -> None:
         growth(plan, folder, results)
     results["ratios"] = [{**asdict(row), "holds": row.holds} for row in rows]
     (args.output / "results.json").write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
-    tables = f"{table(rows)}\n\n{methods_table(results['methods']['of_a_plain_pass'])}\n"
+    parts = table(rows), speed_table(results["pairs_per_cpu_second"])
+    tables = "\n\n".join([*parts, methods_table(results["methods"]["of_a_plain_pass"])]) + "\n"
     (args.output / "table.txt").write_text(tables, encoding="utf-8")
     draw(results, args.output / "growth.png")
     print(tables, end="")

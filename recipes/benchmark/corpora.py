@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import filecmp
+import shutil
 from pathlib import Path
 
 from made_up import TINY, Size, make_checkpoint, write_text
@@ -38,3 +39,35 @@ def growing_file(folder: Path, sizes: list[int]) -> list[dict[str, float]]:
         found = run(_command(checkpoint, texts, folder / f"short.{pairs}.links"))
         rows.append({"pairs": pairs, "cpu_seconds": found["cpu"], "megabytes": found["megabytes"]})
     return rows
+
+
+ONE_LOOK = ["--layer", "1"]
+TWO_LOOKS = ["--readings", "default"]
+PROGRAMS = {"eflomal": "eflomal", "fast_align": "fast_align"}
+"""Other aligners, and the program that shows whether each is installed."""
+
+
+def throughput(folder: Path, size: Size, pairs: int) -> dict[str, float]:
+    """Pairs per CPU second of a whole file, starting and loading included: ours, and other aligners that are installed.
+
+    Those learn from the very text they align; their learning counts.
+    """
+    forward = make_checkpoint(folder / "there", size)
+    backward = make_checkpoint(folder / "back", size, turned=True)
+    texts = write_text(folder, "throughput", pairs, 15, 35, size.words)
+    both = ["--reverse-path", str(backward)]
+    ways = {
+        "one look, one direction": ONE_LOOK,
+        "two looks, one direction": TWO_LOOKS,
+        "one look, two directions": [*ONE_LOOK, *both],
+        "two looks, two directions": [*TWO_LOOKS, *both],
+    }
+    commands = {
+        name: [*_command(forward, texts, folder / f"throughput.{number}"), *options]
+        for number, (name, options) in enumerate(ways.items())
+    }
+    for aligner, program in PROGRAMS.items():
+        if shutil.which(program) or shutil.which(f"{program}-align"):
+            given = ["--source", str(texts[0]), "--target", str(texts[1]), "-o", str(folder / aligner)]
+            commands[aligner] = ["baseline", aligner, *given]
+    return {name: pairs / run(command)["cpu"] for name, command in commands.items()}

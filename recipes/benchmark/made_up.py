@@ -34,8 +34,9 @@ class Size:
 TINY = Size(channels=32, inner=64, heads=2, layers=2, words=512)
 
 
-def make_checkpoint(folder: Path, size: Size) -> Path:
-    """A checkpoint of this size with its dictionaries beside it."""
+def make_checkpoint(folder: Path, size: Size, *, turned: bool = False) -> Path:
+    """A checkpoint of this size with its dictionaries beside it; ``turned``: of the other direction."""
+    source, target = LANGUAGES[::-1] if turned else LANGUAGES
     register()
     from fairseq import checkpoint_utils
     from fairseq.data import Dictionary
@@ -54,8 +55,8 @@ def make_checkpoint(folder: Path, size: Size) -> Path:
         arch="transformer",
         task="translation",
         data=str(folder),
-        source_lang=LANGUAGES[0],
-        target_lang=LANGUAGES[1],
+        source_lang=source,
+        target_lang=target,
         left_pad_source=True,
         left_pad_target=False,
         share_all_embeddings=True,

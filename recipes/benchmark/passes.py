@@ -16,6 +16,7 @@ from torch import Tensor
 
 from fairseq_normalign.aligning.options import AlignmentOptions
 from fairseq_normalign.aligning.reader import Reader
+from fairseq_normalign.alignment.experts import default_expert
 from fairseq_normalign.attribution import METHODS
 from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
@@ -60,6 +61,10 @@ class Passes:
     def low(self) -> None:
         """Norms at the bottom third of the decoder."""
         self.method("norms")
+
+    def two_looks(self) -> None:
+        """Norms at the bottom third and at the top of the decoder, in one pass."""
+        self.reader.read(self.batch, default_expert(self.reader.layers).places)
 
     def method(self, name: str) -> None:
         """One method with its default options, at the layer where it is read by default."""

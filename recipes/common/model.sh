@@ -137,7 +137,7 @@ compare() { # SOURCE TARGET GOLD EXTRA...
   # shellcheck disable=SC2046
   logged "$WORK/9_compare.$source-$target.log" normalign compare --path $(checkpoints "$source-$target") --data "$BINARY" \
     --source "$TOKENIZED/gold.$source" --target "$TOKENIZED/gold.$target" $(text_options "$source" "$target") \
-    --gold "$gold" $(cpu_option) --figure "$out.png" -o "$out.txt" "$@"
+    --gold "$gold" --full $(cpu_option) --figure "$out.png" -o "$out.txt" "$@"
 }
 
 others() { # the links of other aligners, from ADD="name=file name=file"
@@ -145,10 +145,11 @@ others() { # the links of other aligners, from ADD="name=file name=file"
   for other in ${ADD:-}; do printf -- '--add %s\n' "$other"; done
 }
 
-view() { # ARGUMENTS...: what normalign view makes of the gold's sentences and the first de-en model
+view() { # ARGUMENTS...: what normalign view makes of the gold's sentences and the first models, read with two looks
   # shellcheck disable=SC2046
-  normalign view --path "$(checkpoints de-en | head -n 1)" --data "$BINARY" --source "$TOKENIZED/gold.de" \
-    --target "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" --method weights,norms $(cpu_option) "$@"
+  normalign view --path "$(checkpoints de-en | head -n 1)" --reverse-path "$(checkpoints en-de | head -n 1)" \
+    --data "$BINARY" --reverse-data "$BINARY" --source-lang de --target-lang en --source "$TOKENIZED/gold.de" \
+    --target "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" $(cpu_option) "$@"
 }
 
 draw() { # one picture, and the page of all sentences
@@ -157,7 +158,7 @@ draw() { # one picture, and the page of all sentences
 }
 
 compare_step() {
-  announce "9 comparing weights and norms, all layers, both directions"
+  announce "9 comparing weights, norms and two looks, all layers, both directions"
   if complete "$RESULTS"; then
     already_there
   else

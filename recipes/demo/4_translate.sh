@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Translates the test set with fairseq-generate, which prints the alignment of each translation: norms, in words.
+# Translates the test set with fairseq-generate, which prints the alignment of each translation: two looks, in words.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 translate() { # DIRECTION
@@ -8,7 +8,7 @@ translate() { # DIRECTION
   # shellcheck disable=SC2046
   logged "$WORK/4_translate.$1.log" fairseq-generate "$BINARY" --source-lang "$source" --target-lang "$target" $(user_dir_arguments) \
     --task "$TASK" --path "$MODELS/$1/checkpoint_best.pt" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu \
-    --num-workers 0 --print-alignment hard --post-process subword_nmt --normalign-layer auto
+    --num-workers 0 --print-alignment hard --post-process subword_nmt
   cp "$WORK/4_translate.$1.log" "$out.part"
   mv "$out.part" "$out"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Aligns train, valid and gold text by the teachers of both directions, symmetrized: what the guided models learn from.
+# Aligns train, valid and gold text by two looks of the teachers of both directions: what the guided models learn from.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 take_pairs() { # LANGUAGE
@@ -8,7 +8,7 @@ take_pairs() { # LANGUAGE
   cp "$BASE/pieces/valid.$1" "$BASE/pieces/gold.$1" "$TEXT"
 }
 
-reading() { if [ -n "$EARLIER" ]; then of_guided; else of_norms; fi; }
+reading() { if [ -n "$EARLIER" ]; then of_guided; else of_two_looks; fi; }
 
 align_split() { # SPLIT
   [ -e "$TEXT/$1.links" ] && return

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside the norms they learned from.
+# Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside the two looks they learned from.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 WAYS="agreed-grow-diag grow-diag" # the first is what every other row is tested against
@@ -23,17 +23,17 @@ every_way() { # NAME PATH REVERSE_PATH READING...: de-en alone, and both directi
   done
 }
 
-announce "4 comparing with the norms"
+announce "4 comparing with two looks"
 for direction in $DIRECTIONS; do
   [ -e "$(guided "$direction")" ] || fail "there is no guided model $direction yet; run 3_train.sh first"
 done
 mkdir -p "$RESULTS"
 # shellcheck disable=SC2046
-every_way norms "$(translator de-en)" "$(translator en-de)" $(of_norms)
+every_way looks "$(translator de-en)" "$(translator en-de)" $(of_two_looks)
 # shellcheck disable=SC2046
 every_way guided "$(guided de-en)" "$(guided en-de)" $(of_guided)
 files=()
-for way in $WAYS de-en; do files+=("norms.$way.links" "guided.$way.links"); done
+for way in $WAYS de-en; do files+=("looks.$way.links" "guided.$way.links"); done
 gold=$(cd "$BASE/raw" && pwd)/gold.talp
 (cd "$RESULTS" && normalign score "$gold" "${files[@]}" \
   --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \

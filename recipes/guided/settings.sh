@@ -7,7 +7,7 @@ WORK=${WORK:-$HERE/work}
 SEED=${SEED:-1}                        # which of the teachers' seeds, and the seed of this training
 PAIRS=${PAIRS:-100000}                 # of the training text, the first so many; 0: all
 EARLIER=${EARLIER:-}                   # the work folder of an earlier round, whose models teach this one
-TEACHER_LAYER=${TEACHER_LAYER:-auto}   # the layer whose norms teach; auto: by agreement of the two directions
+TEACHER_READINGS=${TEACHER_READINGS:-auto} # what teaches: two looks, chosen by the text; or for example 1.2:awi,3:awo
 TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-agreed-intersection} # mostly right: what it leaves open, teaches nothing
 GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
 GUIDED_NULL=${GUIDED_NULL:-0}
@@ -34,7 +34,7 @@ teacher() { # DIRECTION: a translation model, or what an earlier round made of i
   if [ -n "$EARLIER" ]; then printf '%s' "$EARLIER/models/$1/checkpoint_best.pt"; else translator "$1"; fi
 }
 
-of_norms() { printf -- '--layer %s' "$TEACHER_LAYER"; } # how a translation model is read
+of_two_looks() { printf -- '--readings %s' "$TEACHER_READINGS"; } # how a translation model is read
 
 of_guided() { # how a layer that was taught is read
   local null=best

@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
-# AER of weights and norms at every layer, both directions and symmetrized, with figures and a page.
+# AER of weights and norms at every layer, of two looks and of both directions, with figures and a page.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 compare_step

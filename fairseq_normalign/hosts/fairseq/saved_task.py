@@ -123,6 +123,8 @@ def _direction(
     if host in (MultiSimpleEpochHost, MultilingualHost):
         return _one_of_many(host, settings, path, languages)
     source, target = languages[0] or settings.source_lang, languages[1] or settings.target_lang
+    if source and target and source != target and (source, target) == (settings.target_lang, settings.source_lang):
+        raise NormalignError(f"{path}: translates {target}-{source}, not {source}-{target}")
     if not source or not target:
         return _language_pair(directory, path)
     return source, target

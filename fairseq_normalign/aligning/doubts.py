@@ -1,0 +1,100 @@
+"""Signs that a text was not prepared as a model's training text was, or that the two sides have changed places."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..alignment.pieces import Sentence
+from ..analysis.attention_batch import Inventory
+from ..errors import NormalignError
+from ..hosts.protocol import EncodedPair
+from .bitext import Pair
+from .directions import BitextAligner, Direction
+
+SAMPLE = 100
+"""Pairs that are looked at."""
+SCORED = 20
+"""Pairs whose probability is computed both ways."""
+
+CASED, GLUED, TURNED = "cased", "glued", "turned"
+
+FEW_CASED_PIECES = 0.005
+"""A dictionary with fewer pieces that hold capital letters is one of lower-case text."""
+MANY_CASED_PIECES = 0.02
+SCHEMES_OF_WORDS = ("subword_nmt", "words")
+"""Where pieces are parts of the words as they are given, a full stop is a word of its own."""
+MANY_GLUED_WORDS = 0.05
+"""Of the words; abbreviations alone are fewer."""
+BETTER = 0.5
+"""Nats per piece by which the text has to be more probable with its sides exchanged."""
+
+_GLUED = re.compile(r"\w{3,}[.,;:!?]")
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """Something that makes alignments worse without an error."""
+
+    kind: str
+    """CASED, GLUED or TURNED."""
+    text: str
+    """What was seen, for a person."""
+
+
+def doubts_of_text(direction: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
+    """Return what is wrong with the first of these pairs for the model of this direction, as far as can be seen."""
+    encoded = [pair for pair in direction.encode(pairs[:SAMPLE]) if not isinstance(pair, str)]
+    found = []
+    for place, (side, pieces) in enumerate(zip(("source", "target"), direction.host.inventories(), strict=True)):
+        lines = [pair[place].sentence for pair in encoded]
+        scheme = (direction.host.source, direction.host.target)[place].scheme
+        found += [doubt for doubt in (_cased(side, lines, pieces), _glued(side, lines, pieces, scheme)) if doubt]
+    turned = _turned(direction, encoded, pairs[:SCORED])
+    return [*found, turned] if turned else found
+
+
+def _cased(side: str, lines: Sequence[Sentence], known: Inventory) -> Doubt | None:
+    """By the pieces, not by the words: a tokenizer may lower-case them."""
+    letters = [piece for piece in known.symbols if any(letter.isalpha() for letter in piece)]
+    capital = sum(piece != piece.lower() for piece in letters)
+    pieces = [piece for line in lines for piece in line.by_piece.words]
+    cased = sum(piece != piece.lower() for piece in pieces)
+    if not letters or capital > FEW_CASED_PIECES * len(letters) or cased <= MANY_CASED_PIECES * len(pieces):
+        return None
+    share = f"{cased} of {len(pieces)} {side} pieces"
+    return Doubt(CASED, f"{share} have capital letters, which the model's dictionary hardly has")
+
+
+def _glued(side: str, lines: Sequence[Sentence], known: Inventory, scheme: str) -> Doubt | None:
+    words = [word for line in lines for word in line.by_word.words]
+    glued = sum(_GLUED.fullmatch(word) is not None for word in words)
+    apart = {".", ","} <= set(known.symbols) and scheme in SCHEMES_OF_WORDS
+    if not apart or glued <= MANY_GLUED_WORDS * len(words):
+        return None
+    return Doubt(GLUED, f"{glued} of {len(words)} {side} words end in punctuation, which the model knows as words")
+
+
+def _turned(direction: Direction, encoded: Sequence[EncodedPair], pairs: Sequence[Pair]) -> Doubt | None:
+    exchanged = [pair for pair in direction.encode([(t, s) for s, t in pairs]) if not isinstance(pair, str)]
+    if not encoded or not exchanged:
+        return None
+    scores = [direction.host.scores(some[:SCORED]) for some in (list(encoded), exchanged)]
+    as_given, turned = (sum(one) / len(one) for one in scores)
+    if turned <= as_given + BETTER:
+        return None
+    scored = f"{turned:.1f} against {as_given:.1f} nats per piece"
+    return Doubt(TURNED, f"the model finds the text more probable with its sides exchanged ({scored})")
+
+
+def check_mirrored(aligner: BitextAligner) -> None:
+    """Refuse two models of the same direction, where both say which languages they translate."""
+    if aligner.backward is None:
+        return
+    one, other = aligner.forward.host.languages, aligner.backward.host.languages
+    if all((*one, *other)) and one != other[::-1]:
+        raise NormalignError(
+            f"the models translate {one[0]}-{one[1]} and {other[0]}-{other[1]}; the second one has to translate "
+            f"{one[1]}-{one[0]}: give the model of the other direction"
+        )
