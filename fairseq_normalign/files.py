@@ -11,7 +11,7 @@ import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TextIO
@@ -45,6 +45,32 @@ def read_parallel(source: str | Path, target: str | Path) -> Iterator[tuple[str,
             longer, shorter = (target, source) if one is None else (source, target)
             raise line_without_partner(longer, shorter, number)
         yield one, other
+
+
+SEPARATORS = (" ||| ", "\t")
+
+
+def split_pair(line: str, place: Callable[[], str]) -> tuple[str, str]:
+    """Source and target of a line that holds both, with `` ||| `` or one tab between; ``place`` is for the message.
+
+    >>> split_pair("das Haus ||| the house", lambda: "line 1")
+    ('das Haus', 'the house')
+    """
+    for separator in SEPARATORS:
+        if line.count(separator) == 1:
+            source, target = line.split(separator)
+            return source, target
+    if line.startswith("||| ") or line.endswith(" |||"):
+        source, _, target = line.partition("|||")
+        return source.strip(" "), target.strip(" ")
+    shown = ascii(line[:60])
+    raise NormalignError(f"{place()}: {shown} is not source and target with one ' ||| ' or one tab between")
+
+
+def read_bitext(path: str | Path) -> Iterator[tuple[str, str]]:
+    """The pairs of a file that holds both sides on each line."""
+    for number, line in enumerate(read_lines(path), start=1):
+        yield split_pair(line, lambda number=number: f"{display_name(path)}:{number}")  # type: ignore[misc]
 
 
 def line_without_partner(longer: str | Path, shorter: str | Path, count: int) -> NormalignError:

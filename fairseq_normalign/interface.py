@@ -18,6 +18,8 @@ from .aligning.options import DEFAULT_SETTING, AlignmentOptions
 from .alignment.decide import Link
 from .alignment.experts import AGREEMENT_FLOOR, Expert
 from .alignment.formats import pharaoh
+from .alignment.formats.json_lines import AlignedPair as JsonPair
+from .alignment.formats.json_lines import to_json
 from .alignment.readings import Reading
 from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from .attribution import METHODS
@@ -52,6 +54,13 @@ class Alignment:
     """Mean log-probability of the target's pieces and its end, natural logarithm; of translations, and where asked."""
     skipped: str | None = None
     """Why the pair was not aligned: 'empty' or 'too long'."""
+    source_text: str = field(default="", repr=False)
+    """The line as it was given; of a translation, as it was translated."""
+    target_text: str = field(default="", repr=False)
+    source_spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """``(start, end)`` of each source word in ``source_text``."""
+    target_spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
+    """``(start, end)`` of each target word in ``target_text``."""
 
     def pharaoh(self) -> str:
         """Return the links as text: ``0-0 1-2``.
@@ -60,6 +69,17 @@ class Alignment:
         '0-0 1-1'
         """
         return pharaoh(self.links)
+
+    def json(self) -> str:
+        """Return the pair as a line of JSON: both texts, the places of their words, links with their confidence.
+
+        >>> pair = Alignment(("ja",), ("yes",), [(0, 0)], [0.5], source_text="ja", target_text="yes")
+        >>> pair.json()[-57:]
+        '"links": [{"source": 0, "target": 0, "confidence": 0.5}]}'
+        """
+        known = dict(zip(self.links, self.confidence, strict=False))
+        links = [(source, target, True) for source, target in self.links]
+        return to_json(JsonPair(self.source_text, self.target_text, self.source_spans, self.target_spans, links, known))
 
     def draw(self, path: str | Path | None = None) -> str | None:
         """Draw the pair: to a figure at ``path`` (.png, .svg, .pdf), or return it as text for a terminal."""
@@ -93,6 +113,7 @@ def load(
     sentencepiece_model: Names = None,
     tokenizer: str | None = None,
     lowercase: bool = False,
+    words: str | None = None,
     method: str = "norms",
     layer: int | str | None = None,
     head: int | None = None,
@@ -121,12 +142,15 @@ def load(
             them a fairseq model takes text that is in pieces already.
         tokenizer: ``"moses"`` for raw text; otherwise words are separated by spaces.
         lowercase: Lower-case the words first.
+        words: What links count in natural text: ``"spaces"``, ``"unicode"``, ``"moses"`` or ``"characters"``. By
+            default the words of the tokenizer, or those that spaces separate.
         method: How soft alignments are read; see :func:`fairseq_normalign.list_methods`.
         layer, head, setting: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
             ``layer="auto"`` chooses the readings by the first pairs that are aligned together.
         readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``, or ``"auto"``. Without any choice:
             the bottom third of the decoder at AWI times its top layer at AWO.
-        decision: How the links of one direction are decided: ``"argmax"``, ``"mutual"`` or ``"grow-diag"``.
+        decision: How links are decided: ``"argmax"``, ``"mutual"``, ``"itermax"``, ``"grow-diag"``, ``"top-k:2"``,
+            ``"threshold:0.3"``; with two directions by what they agree on, in place of ``symmetrize``.
         symmetrize: How two directions are combined; names that start with ``agreed-`` multiply them first.
         floor: The agreement that a link must exceed.
         null: ``"best"``, or ``"unaligned"`` to leave a word without link where the end of the sentence wins.
@@ -149,7 +173,7 @@ def load(
         floor=floor,
         null=null,
     )
-    text = TextOptions(_both(bpe_codes), _both(sentencepiece_model), tokenizer, lowercase)
+    text = TextOptions(_both(bpe_codes), _both(sentencepiece_model), tokenizer, lowercase, words)
     replaced = {"fixed_dictionary": fixed_dictionary, "lang_dict": lang_dict, "lang_pairs": lang_pairs}
     model = ModelOptions(
         str(path),
@@ -291,8 +315,7 @@ class AlignmentModel:
         return scores
 
     def _alignment(self, pair: tuple[str, str], result: PairAlignment, score: float | None) -> Alignment:
-        host = self.aligner.forward.host
-        return _alignment(result, score, (host.source(pair[0]), host.target(pair[1])))
+        return _alignment(result, score, result.lines or self.aligner.forward.lines(pair))
 
 
 def _checked_pair(pair: Any) -> tuple[str, str]:
@@ -312,6 +335,10 @@ def _alignment(result: PairAlignment, score: float | None, encoded: EncodedPair)
         {} if result.read is None else _readings(result.read),
         score,
         result.skipped,
+        source_text=encoded[0].text,
+        target_text=encoded[1].text,
+        source_spans=encoded[0].places,
+        target_spans=encoded[1].places,
     )
 
 

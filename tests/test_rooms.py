@@ -21,8 +21,9 @@ MAY_IMPORT = {
     "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
     "models": {"alignment", "attribution", "analysis", "hosts"},
     "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
+    "toy": set(),
     "cli": {
-        *("alignment", "attribution", "analysis", "report", "text", "projection"),
+        *("toy", "alignment", "attribution", "analysis", "report", "text", "projection"),
         *("hosts", "aligning", "models", "tasks"),
     },
 }

@@ -1,4 +1,4 @@
-"""Two files of lines read in step, in windows.
+"""Two files of lines read in step, or one that holds both sides, in windows.
 
 What is computed together is fixed by the position of a line in its file and by nothing else: floats differ in their
 last bits between batches of different shape, and an alignment must not depend on how many processes share the work.
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..errors import NormalignError
-from ..files import STDIO, line_without_partner, open_input, read_lines, read_parallel
+from ..files import STDIO, line_without_partner, open_input, read_bitext, read_lines, read_parallel
 
 WINDOW = 1024
 """Pairs that are read, sorted by length, aligned and written together."""
@@ -37,55 +37,65 @@ class Window:
 
 
 class Bitext:
-    """A source and a target file, line by line; ``-`` is standard input."""
+    """A source and a target file, line by line, or one file that holds both; ``-`` is standard input."""
 
     def __init__(
         self,
         source: str | Path,
-        target: str | Path,
+        target: str | Path | None = None,
         *,
         window: int | None = None,
         beside: Sequence[str | Path] = (),
     ) -> None:
-        """``window``: pairs in a window, if not as many as is usual; ``beside``: files with a line for each pair."""
+        """Without ``target`` each line of ``source`` holds both sides, with `` ||| `` or a tab between.
+
+        ``window``: pairs in a window, if not as many as is usual; ``beside``: files with a line for each pair.
+        """
         self.beside = list(beside)
         self.window = window or WINDOW
         self.source = source
         self.target = target
         if str(source) == str(target) == STDIO:
             raise NormalignError("standard input ('-') can be the source or the target, not both")
-        self._stream = read_parallel(self.source, self.target)
+        self._paths = [source] if target is None else [source, target]
+        self._stream = self._read()
         self._ahead: list[Pair] = []
+
+    def _read(self) -> Iterator[Pair]:
+        return read_bitext(self.source) if self.target is None else read_parallel(self.source, self.target)
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self._paths))
 
     @property
     def is_seekable(self) -> bool:
-        """Whether both are plain files, which can be read more than once."""
-        return all(str(path) != STDIO and os.path.isfile(path) for path in (self.source, self.target))
+        """Whether there are plain files alone, which can be read more than once."""
+        return all(str(path) != STDIO and os.path.isfile(path) for path in self._paths)
 
     def count(self) -> int | None:
         """How many pairs there are, or None when that cannot be told before reading; unequal files are an error."""
         if not self.is_seekable:
-            for path in (self.source, self.target):
+            for path in self._paths:
                 if str(path) != STDIO and not os.path.exists(path):
                     raise NormalignError(f"{path}: no such file")
             return None
-        counts = [_count_lines(path) for path in (self.source, self.target)]
-        if counts[0] != counts[1]:
-            fewer, more = sorted(zip(counts, (self.source, self.target), strict=True), key=lambda side: side[0])
+        counts = [_count_lines(path) for path in self._paths]
+        if counts[0] != counts[-1]:
+            fewer, more = sorted(zip(counts, self._paths, strict=True), key=lambda side: side[0])
             raise line_without_partner(more[1], fewer[1], fewer[0])
         return counts[0]
 
     def first(self, count: int) -> list[Pair]:
         """The first pairs. They come again in :meth:`pairs`, from standard input too."""
         if self.is_seekable:
-            return list(itertools.islice(read_parallel(self.source, self.target), count))
+            return list(itertools.islice(self._read(), count))
         self._ahead += itertools.islice(self._stream, count - len(self._ahead))
         return self._ahead[:count]
 
     def pairs(self) -> Iterator[Pair]:
         """Every pair; an end of one file before the other is an error."""
         if self.is_seekable:
-            return read_parallel(self.source, self.target)
+            return self._read()
         return itertools.chain(self._ahead, self._stream)
 
     def windows(self) -> Iterator[Window]:

@@ -22,7 +22,8 @@ def choose_readings(aligner: BitextAligner, pairs: Sequence[Pair], *, sample: in
 
     Every layer and head is read on them in both settings; a lexicon of the same pairs judges, so no gold is needed.
     """
-    forward, backward = aligner.encode(pairs[:sample])
+    with aligner.forward.uncounted():
+        forward, backward = aligner.encode(pairs[:sample])
     found = [choose_by_pairs(aligner.forward, forward)]
     if aligner.backward is not None and backward is not None:
         found.append(choose_by_pairs(aligner.backward, backward))

@@ -48,7 +48,8 @@ def measure(
     if aligner.backward is not None and backward_pairs is not None:
         seed.backward = _decisions(aligner.backward, backward_pairs, methods, soft, shown)[0]
     if two_looks is not None and two_looks in methods:
-        seed.more = _two_looks(aligner, pairs, seed, two_looks)
+        with aligner.forward.uncounted():
+            seed.more = _two_looks(aligner, pairs, seed, two_looks)
     return seed
 
 

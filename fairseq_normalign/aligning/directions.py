@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -9,9 +10,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.decide_links import agreed_links, decide_links
+from ..alignment.decide_links import agreed_links, decide_agreed, decide_links, decided_by_rows
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
 from ..alignment.merge_batch import BatchOfWords
+from ..alignment.pieces import Span
 from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
@@ -35,6 +37,8 @@ class PairAlignment:
     """EMPTY or TOO_LONG."""
     read: AlignedPair | None = None
     """Everything that was read, of every layer; kept only where it is asked for."""
+    lines: EncodedPair | None = None
+    """Both sides as the forward model reads them, with the places of their words; None where they were skipped."""
     directions: tuple[np.ndarray, ...] = ()
     """The soft alignments that were combined, [target, source] and [source, target]; kept where ``soft`` is."""
 
@@ -54,6 +58,9 @@ NOTHING = Keep()
 
 Posteriors = Callable[[Sequence[str], Sequence[str]], tuple[np.ndarray, np.ndarray]]
 """Source and target words -> how probable each pair of words is in both directions: [T, S] and [S, T]."""
+
+Placed = tuple[str, Sequence[Span]]
+"""A line and the places of its words."""
 
 Votes = Sequence[Sequence[Link]]
 """The links of another aligner for one pair, (source, target): of one direction, or forward and backward."""
@@ -132,7 +139,7 @@ class EncodedAligner:
             one = words.of(number)
             null = words.null[number, : len(one)]
             links = decide_links(one, decision or usual, null=null, policy=options.null, floor=floor)
-            shares = agree(one)
+            shares = normalized(one) if decided_by_rows(decision or usual) else agree(one)
             confidence = [float(shares[target, source]) for source, target in links]
             yield PairAlignment(links, confidence, normalized(one) if soft else None)
 
@@ -156,9 +163,23 @@ class Direction(EncodedAligner):
     def __init__(self, aligner: Aligner, host: LoadedModel, *, max_tokens: int = 4000, level: str = "word") -> None:
         super().__init__(aligner, host, max_tokens=max_tokens, level=level)
 
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
+        before = [(side, side.seen, side.unknown) for side in (self.host.source, self.host.target)]
+        try:
+            yield
+        finally:
+            for side, seen, unknown in before:
+                side.seen, side.unknown = seen, unknown
+
     def encode(self, pairs: Sequence[Pair]) -> list[EncodedPair | str]:
         """Return each pair as the model reads it, or why it cannot be aligned."""
-        return [self.checked((self.host.source(source), self.host.target(target))) for source, target in pairs]
+        return [self.checked(self.lines(pair)) for pair in pairs]
+
+    def lines(self, pair: Pair) -> EncodedPair:
+        """Return both sides of a pair as the model reads them."""
+        return self.host.source(pair[0]), self.host.target(pair[1])
 
 
 def _max_positions(aligner: Aligner) -> tuple[int, int]:
@@ -193,6 +214,11 @@ class BitextAligner:
         self.vote = vote
         self.posteriors = posteriors
 
+    @property
+    def _given_decision(self) -> str | None:
+        """How links are decided where that was chosen: by what both directions agree on, or in each of them."""
+        return self.forward.aligner.options.decision
+
     def align(
         self,
         pairs: Sequence[Pair],
@@ -206,21 +232,38 @@ class BitextAligner:
 
         ``votes``: for each pair the links of another aligner, of one direction or of both.
         """
-        return self.align_both(*self.encode(pairs), keep=keep, first=first, votes=votes, done=done)
+        forward, backward = self.encode(pairs)
+        return self.align_sides(forward, backward, keep=keep, first=first, votes=votes, done=done)
 
     def align_encoded(self, pairs: Sequence[EncodedPair], *, keep: Keep = NOTHING) -> list[PairAlignment]:
-        """Align pairs as the forward model reads them; the backward model reads their words."""
+        """Align pairs as the forward model reads them; the backward model reads the same words of their text."""
         checked = [self.forward.checked(pair) for pair in pairs]
         if self.backward is None:
-            return self.align_both(checked, None, keep=keep)
-        lines = [tuple(" ".join(line.sentence.by_word.words) for line in reversed(pair)) for pair in pairs]
-        backward = self.backward.encode([(target, source) for target, source in lines])
+            return self.align_sides(checked, None, keep=keep)
+        reads = self.backward.host.source, self.backward.host.target
+        backward = [
+            self.backward.checked((reads[0](target.text, target.places), reads[1](source.text, source.places)))
+            for source, target in pairs
+        ]
         for place, (one, other) in enumerate(zip(checked, backward, strict=True)):
             if _differ(one, other, self.forward.level):
                 backward[place] = DIFFERENT
-        return self.align_both(*_both_or_none(checked, backward), keep=keep)
+        return self.align_sides(*_both_or_none(checked, backward), keep=keep)
 
-    def align_both(
+    def align_placed(self, pairs: Sequence[tuple[Placed, Placed]]) -> list[PairAlignment]:
+        """Align pairs of lines of which the places of the words are known: links count those."""
+        host = self.forward.host
+        encoded = [(host.source(*source), host.target(*target)) for source, target in pairs]
+        for given, made in zip(pairs, encoded, strict=True):
+            for (text, places), line in zip(given, made, strict=True):
+                if tuple(places) != line.places:
+                    raise NormalignError(
+                        f"'{text[:60]}' has {len(places)} words, and {len(line.places)} to the model; is it in pieces, "
+                        "or does it begin with a language tag? Give natural text, and codes that make pieces of it"
+                    )
+        return self.align_encoded(encoded)
+
+    def align_sides(
         self,
         forward_pairs: list[EncodedPair | str],
         backward_pairs: list[EncodedPair | str] | None,
@@ -230,11 +273,11 @@ class BitextAligner:
         votes: Sequence[Votes] = (),
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        """Align pairs as :meth:`encode` returns them."""
+        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`."""
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
-            return self.forward.align(forward_pairs, keep=keep, first=first, done=done)
-        how: Any = {"first": first, "decision": "argmax"}
+            return _with_lines(self.forward.align(forward_pairs, keep=keep, first=first, done=done), forward_pairs)
+        how: Any = {"first": first, "decision": "argmax" if is_soft else self._given_decision or "argmax"}
         soft = is_soft or keep.soft
         mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
         found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
@@ -253,7 +296,7 @@ class BitextAligner:
             results[-1].read = one.read
             if keep.soft:
                 results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
-        return results
+        return _with_lines(results, forward_pairs)
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
         """Return the pairs as each direction reads them; what one of them cannot align, neither does."""
@@ -290,7 +333,10 @@ class BitextAligner:
             decision, floor = self.forward.aligner.options.decision_for(self.forward.aligner.expert)
             soft = sides[0]
             found = decide_links(soft, decision, floor=floor)
-            shares = normalized(soft) if decision == "argmax" else agree(soft)
+            shares = normalized(soft) if decided_by_rows(decision) else agree(soft)
+        elif self._given_decision is not None:
+            soft = shares = agree(sides[0], sides[1])
+            found = decide_agreed(shares, self._given_decision, self.floor)
         else:
             found, shares = agreed_links(sides[0], sides[1], self.combine, self.floor)
             soft = shares
@@ -318,6 +364,12 @@ def _differ(one: EncodedPair | str, other: EncodedPair | str, level: str) -> boo
     return [len(line.sentence.at(level).words) for line in one] != [
         len(line.sentence.at(level).words) for line in reversed(other)
     ]
+
+
+def _with_lines(results: list[PairAlignment], pairs: Sequence[EncodedPair | str]) -> list[PairAlignment]:
+    for result, pair in zip(results, pairs, strict=True):
+        result.lines = None if isinstance(pair, str) else pair
+    return results
 
 
 def _both_or_none(

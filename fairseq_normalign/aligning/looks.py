@@ -41,7 +41,7 @@ def read_looks(
         numbers = [number for number, _, _ in window]
         forward, backward = aligner.encode([(source, target) for _, source, target in window])
         found = every(forward, numbers) if every else {}
-        decided = aligner.align_both(forward, backward, keep=Keep(soft=True, read=True), first=numbers[0])
+        decided = aligner.align_sides(forward, backward, keep=Keep(soft=True, read=True), first=numbers[0])
         for place, (pair, number) in enumerate(zip(forward, numbers, strict=True)):
             if isinstance(pair, str):
                 skipped(number, pair)

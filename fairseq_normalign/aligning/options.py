@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..alignment.decide import NULL_POLICIES
-from ..alignment.decide_links import DECISIONS
+from ..alignment.decide_links import parse_decision
 from ..alignment.experts import OWN_AGREEMENT_FLOOR, Expert, bottom_third, default_expert, parse_expert
 from ..alignment.readings import Reading
 from ..alignment.steps_to_words import SETTINGS
@@ -51,7 +51,7 @@ class AlignmentOptions:
         object.__setattr__(self, "_names_one_reading", one)
         self._settle_method()
         if self.decision is not None:
-            _choose("decision", self.decision, DECISIONS)
+            parse_decision(self.decision)
         if self.floor is not None and not 0 <= self.floor <= 1:
             raise NormalignError(f"the agreement that a link must exceed is a number from 0 to 1, not {self.floor}")
         _choose("null policy", self.null, NULL_POLICIES)

@@ -27,6 +27,8 @@ class Translation:
     """One number from 0 to 1 per link."""
     score: float
     """Mean log-probability of the target's pieces and its end, natural logarithm."""
+    lines: EncodedPair
+    """Source and translation with their texts and the places of their words."""
     unaligned: str | None = None
     """Why it has no links, if it could not be aligned."""
 
@@ -95,6 +97,7 @@ def _aligned(aligner: BitextAligner, line: str, hypotheses: Sequence[Hypothesis]
             result.links,
             result.confidence,
             hypothesis.score,
+            (source, hypothesis.target),
             result.skipped,
         )
         for hypothesis, result in zip(hypotheses, aligner.align_encoded(pairs), strict=True)

@@ -4,15 +4,51 @@ from __future__ import annotations
 
 import numpy as np
 
-from .decide import Link, argmax_links, mutual_argmax_links
+from ..errors import NormalignError
+from .decide import Link, argmax_links, mutual_argmax_links, threshold_links, top_k_links
 from .experts import agree
+from .itermax import itermax_links
 from .steps_to_words import normalized
 from .symmetrize import AGREED, symmetrize_soft
 
-DECISIONS = ("argmax", "mutual", "grow-diag")
+DECISIONS = ("argmax", "mutual", "itermax", "grow-diag", "top-k:K", "threshold:X")
 """``argmax``: the best source word of every target word. ``mutual``: pairs of words that are each other's best.
-``grow-diag``: the best source words and the best target words of the one soft alignment, combined as two directions
-are combined; links with little agreement are dropped."""
+``itermax``: ``mutual``, and once more among the words it left over. ``grow-diag``: the best source words and the best
+target words of the one soft alignment, combined as two directions are combined; links with little agreement are
+dropped. ``top-k:2``: the two best source words of every target word. ``threshold:0.3``: every source word with a share
+of more than 0.3 of its target word."""
+
+_WITH_NUMBER = {"top-k": int, "threshold": float}
+
+
+def parse_decision(text: str) -> tuple[str, float]:
+    """Return the name of a decision and its number, 0 where it has none.
+
+    >>> parse_decision("top-k:2"), parse_decision("mutual")
+    (('top-k', 2), ('mutual', 0))
+    """
+    name, _, given = text.partition(":")
+    if name not in _WITH_NUMBER:
+        if text not in DECISIONS:
+            raise NormalignError(f"unknown decision '{text}'; choose one of {', '.join(DECISIONS)}")
+        return text, 0
+    try:
+        number = _WITH_NUMBER[name](given)
+    except ValueError:
+        number = -1
+    if not (number >= 1 if name == "top-k" else 0 <= number <= 1):
+        allowed = "a whole number from 1 on, as in top-k:2" if name == "top-k" else "from 0 to 1, as in threshold:0.3"
+        raise NormalignError(f"decision '{text}': the number is {allowed}")
+    return name, number
+
+
+def decided_by_rows(decision: str) -> bool:
+    """Return whether each target word is decided by itself, so that its shares say how sure a link is.
+
+    >>> decided_by_rows("top-k:2"), decided_by_rows("mutual")
+    (True, False)
+    """
+    return parse_decision(decision)[0] in ("argmax", "top-k", "threshold")
 
 
 def agreed_links(
@@ -29,6 +65,21 @@ def agreed_links(
     """
     agreed = agree(forward, backward)
     return symmetrize_soft(agreed, symmetrization, floor=floor), agreed
+
+
+def decide_agreed(agreed: np.ndarray, decision: str, floor: float = 0.0) -> list[Link]:
+    """Return the links of what two directions agree on, [T, S], by one of :data:`DECISIONS`.
+
+    Links with an agreement of ``floor`` or less are dropped; ``threshold:X`` has its own.
+
+    >>> decide_agreed(np.array([[0.9, 0.1], [0.8, 0.2]]), "top-k:2", floor=0.1)
+    [(0, 0), (0, 1), (1, 1)]
+    """
+    name, _ = parse_decision(decision)
+    if name == "grow-diag":
+        return symmetrize_soft(agreed, f"{AGREED}{decision}", floor=floor)
+    links = _decide(agreed, agreed.T, decision)
+    return links if name == "threshold" else [(s, t) for s, t in links if agreed[t, s] > floor]
 
 
 def decide_links(
@@ -56,6 +107,18 @@ def decide_links(
     linked = np.zeros((len(soft), 1), dtype=bool)
     linked[[target for _, target in best]] = True
     rows = np.where(linked, normalized(soft), 0)
-    if decision == "mutual":
-        return mutual_argmax_links(rows, normalized(rows.T))
-    return agreed_links(rows, None, f"{AGREED}{decision}", floor)[0]
+    if decision == "grow-diag":
+        return agreed_links(rows, None, f"{AGREED}{decision}", floor)[0]
+    return _decide(rows, normalized(rows.T), decision)
+
+
+def _decide(forward: np.ndarray, backward: np.ndarray, decision: str) -> list[Link]:
+    """Return the links of ``forward`` [T, S] and, where both sides choose, ``backward`` [S, T]."""
+    name, number = parse_decision(decision)
+    if name == "mutual":
+        return mutual_argmax_links(forward, backward)
+    if name == "itermax":
+        return itermax_links(forward, backward)
+    if name == "threshold":
+        return threshold_links(forward, number)
+    return top_k_links(forward, int(number) if name == "top-k" else 1)

@@ -60,7 +60,8 @@ def to_words_of_batch(
         rows[number, : step.shape[0] - 1, : step.shape[1]] = rows_of(step, setting)
     by_source = _membership(sources, width)  # [N, S, source words]
     by_target = _membership(targets, length)  # [N, T, target words]
-    mean = (by_target / np.maximum(by_target.sum(axis=1, keepdims=True), 1)).transpose(0, 2, 1)
+    totals = by_target.sum(axis=1, keepdims=True)
+    mean = (by_target / np.where(totals > 0, totals, 1)).transpose(0, 2, 1)
     soft = mean @ (rows @ by_source)
     null = (mean @ _largest_special(rows, sources)[..., None])[..., 0]
     sizes = [(len(target.spans), len(source.spans)) for target, source in zip(targets, sources, strict=True)]
@@ -68,7 +69,7 @@ def to_words_of_batch(
 
 
 def _membership(sides: Sequence[Segmentation], width: int) -> Array:
-    """Return [N, positions, words]: 1 where the position belongs to the word."""
+    """Return [N, positions, words]: 1 where the position belongs to the word, less where it belongs to several."""
     counts = [len(side.spans) for side in sides]
     spans = np.array([border for side in sides for span in side.spans for border in span], dtype=np.intp).reshape(-1, 2)
     lengths = spans[:, 1] - spans[:, 0]
@@ -76,6 +77,8 @@ def _membership(sides: Sequence[Segmentation], width: int) -> Array:
     position = np.repeat(spans[:, 0], lengths) + _counted(lengths)
     member = np.zeros((len(sides), width, max(counts, default=0)), dtype=np.float32)
     member[np.repeat(row, lengths), position, np.repeat(word, lengths)] = 1
+    if any(side.shares_pieces for side in sides):
+        member /= np.maximum(member.sum(axis=2, keepdims=True), 1)
     return member
 
 

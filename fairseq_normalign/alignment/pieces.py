@@ -23,12 +23,18 @@ class Segmentation:
     """The words of a sentence and the pieces of each.
 
     ``spans`` are half-open ranges of piece positions, one per word; ``specials`` are the positions that belong
-    to no word (language tags, end of sentence). Together they cover every position exactly once.
+    to no word (language tags, end of sentence). Together they cover every position. Words found in natural text may
+    share a piece: their ranges overlap then, and the piece counts for each of them in equal parts.
     """
 
     words: tuple[str, ...]
     spans: tuple[Span, ...]
     specials: tuple[int, ...]
+
+    @property
+    def shares_pieces(self) -> bool:
+        """Whether a piece belongs to more than one word."""
+        return any(one[1] > other[0] for one, other in itertools.pairwise(self.spans))
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from .pieces import Segmentation
+
+
+def shares_of(side: Segmentation, width: int) -> np.ndarray:
+    """Return ``[words, width]``: the share of each piece that belongs to each word; a shared piece in equal parts.
+
+    >>> shares_of(Segmentation(("a", "b"), ((0, 1), (0, 2)), ()), 2).tolist()
+    [[0.5, 0.0], [0.5, 1.0]]
+    """
+    shares = np.zeros((len(side.spans), width))
+    for word, (start, stop) in enumerate(side.spans):
+        shares[word, start:stop] = 1
+    shares /= np.maximum(shares.sum(axis=0), 1)
+    return shares
+
 
 def merge_shared(soft: np.ndarray, target_shares: np.ndarray, source_shares: np.ndarray) -> np.ndarray:
     """Merge pieces into words: ``[..., T, S]`` -> ``[..., target words, source words]``.

@@ -8,6 +8,7 @@ from ..errors import NormalignError
 from .decide import Array
 from .merge import merge
 from .pieces import Segmentation
+from .shares import merge_shared, shares_of
 
 SETTINGS = ("awo", "awi")
 """AWO: the decoder step at which the word is the output. AWI: the step at which it is the input, one later."""
@@ -39,11 +40,20 @@ def to_words(soft: Array, target: Segmentation, source: Segmentation, setting: s
     ([[0.75]], [0.25])
     """
     rows = rows_of(soft, setting)
+    if target.shares_pieces or source.shares_pieces:
+        return _with_shares(rows, shares_of(target, rows.shape[-2]), source)
     words = merge(rows, target.spans, source.spans)
     if not source.specials:
         return words, np.zeros(words.shape[:-1], dtype=words.dtype)
     special = rows[..., list(source.specials)].max(axis=-1, keepdims=True)
     return words, merge(special, target.spans, [(0, 1)])[..., 0]
+
+
+def _with_shares(rows: Array, target_shares: Array, source: Segmentation) -> tuple[Array, Array]:
+    """Merge pieces that several words share: [..., T, S] -> [..., target words, source words], [..., target words]."""
+    words = merge_shared(rows, target_shares, shares_of(source, rows.shape[-1]))
+    special = rows[..., list(source.specials)].max(axis=-1, keepdims=True, initial=0)
+    return words, merge_shared(special, target_shares, np.ones((1, 1)))[..., 0]
 
 
 def normalized(soft: Array) -> Array:

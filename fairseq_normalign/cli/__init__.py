@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import importlib
+import keyword
 import os
 import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 from ..errors import NormalignError, one_line, reason_of
 from ..files import STDIO, check_distinct
@@ -15,7 +17,9 @@ from ..requirements import explained_imports
 from ..version import __version__
 
 VERBS = {
+    "try": "align a sentence pair with the toy that ships with this package",
     "align": "align a bitext by forced decoding",
+    "check": "say which targets do not translate their sources, word by word",
     "translate": "translate lines, and align the translations",
     "layers": "say which layer to read, without gold",
     "compare": "score every layer, head, method and setting in one table",
@@ -32,8 +36,8 @@ VERBS = {
     "prune": "take closed heads out of a checkpoint",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
-"""Verb -> the line that --help shows. The verb ``a-b`` lives in the module ``a_b``, which has ``add_arguments(parser)``
-and ``run(args)``; ``run`` returns nothing, or an exit code."""
+"""Verb -> the line that --help shows. :func:`verb_module` has ``add_arguments(parser)`` and ``run(args)``; ``run``
+returns nothing, or an exit code."""
 
 
 OUTPUTS = {"output", "scores", "per_sentence", "figure", "html", "report"}
@@ -63,17 +67,28 @@ def _verb_first(arguments: list[str]) -> list[str]:
     return [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
 
 
-def _run(verb: str, arguments: Sequence[str]) -> int:
-    module = importlib.import_module(f"{__name__}.{verb.replace('-', '_')}")
+def verb_module(verb: str) -> ModuleType:
+    """Return the module of a verb: ``a_b`` for ``a-b``, ``try_`` for ``try``."""
+    name = verb.replace("-", "_") + ("_" if keyword.iskeyword(verb) else "")
+    return importlib.import_module(f"{__name__}.{name}")
+
+
+def verb_parser(verb: str) -> argparse.ArgumentParser:
+    """Return the parser of a verb's arguments."""
+    module = verb_module(verb)
     parser = argparse.ArgumentParser(
         prog=f"normalign {verb}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     module.add_arguments(parser)
-    args = parser.parse_args(arguments)
+    return parser
+
+
+def _run(verb: str, arguments: Sequence[str]) -> int:
+    args = verb_parser(verb).parse_args(arguments)
     _check_places(verb, args)
-    code = module.run(args) or 0
+    code = verb_module(verb).run(args) or 0
     sys.stdout.flush()
     return code
 

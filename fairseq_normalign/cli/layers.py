@@ -99,6 +99,8 @@ def _by_reading(args: argparse.Namespace, style: str) -> str:
     bitext.count()
     aligner = bitext_aligner(args, method=methods[0])
     choices = choose_readings(aligner, bitext.first(args.sample), sample=args.sample)
+    if not choices[0].pairs:
+        raise NormalignError(f"{args.source}: there is no sentence pair to choose readings by")
     _write_files(args, choices)
     return render_readings(choices, style, rows=args.rows)
 

@@ -13,6 +13,7 @@ from ..alignment.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError, note
 from ..text.subwords import TOKENIZERS
+from ..text.words import WORD_KINDS
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -105,19 +106,34 @@ def add_symmetrize_argument(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_text_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> argparse._ArgumentGroup:
-    """The bitext and how its lines become pieces. ``required``: both its sides have to be given."""
+def add_text_arguments(
+    parser: argparse.ArgumentParser, *, required: bool = True, bitext: bool = False
+) -> argparse._ArgumentGroup:
+    """The bitext and how its lines become pieces. ``required``: both its sides have to be given.
+
+    ``bitext``: one file may hold both.
+    """
     group = parser.add_argument_group("text")
     group.add_argument(
         "--source", required=required, metavar="FILE", help="source sentences, one a line ('-': standard input)"
     )
     group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
+    if bitext:
+        group.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
     add_splitting_arguments(group)
     return group
 
 
-def add_splitting_arguments(group: argparse._ArgumentGroup) -> None:
-    """How lines become words and pieces; a model of transformers needs none of the files."""
+def check_sides(args: argparse.Namespace) -> None:
+    """Refuse a text of which one side is missing, or that is given twice."""
+    if args.bitext and (args.source or args.target):
+        raise NormalignError("--bitext holds both sides: leave --source and --target out")
+    if not args.bitext and not (args.source and args.target):
+        raise NormalignError("the text is needed: --source FILE and --target FILE, or --bitext FILE")
+
+
+def add_splitting_arguments(group: argparse._ArgumentGroup, *, words: bool = True) -> None:
+    """How lines become words and pieces; a model of transformers needs none of the files. ``words``: --words too."""
     group.add_argument(
         "--bpe-codes",
         nargs="+",
@@ -133,6 +149,12 @@ def add_splitting_arguments(group: argparse._ArgumentGroup) -> None:
         help="SentencePiece: of both sides, or source target",
     )
     group.add_argument("--tokenizer", choices=TOKENIZERS, help="lines are raw text; links count the words it makes")
+    if words:
+        group.add_argument(
+            "--words",
+            choices=WORD_KINDS,
+            help="what links count in natural text (the words of --tokenizer, or those that spaces separate)",
+        )
     group.add_argument("--lowercase", action="store_true", help="lower-case the words first")
 
 
@@ -287,4 +309,10 @@ def text_options(args: argparse.Namespace) -> TextOptions:
     """How lines become pieces."""
     from ..text.options import TextOptions
 
-    return TextOptions(tuple(args.bpe_codes), tuple(args.sentencepiece_model), args.tokenizer, args.lowercase)
+    return TextOptions(
+        tuple(args.bpe_codes),
+        tuple(args.sentencepiece_model),
+        args.tokenizer,
+        args.lowercase,
+        getattr(args, "words", None),
+    )

@@ -7,13 +7,15 @@
 --strip        the source without its markup: what has to be translated and aligned.
 --evaluate     how well each file of links carries spans of words, against gold alignments.
 
-Links count the words of the source without its markup. Words are separated by spaces, or found by --words.
+Links count the words of the source without its markup. Words are separated by spaces, or found by --words. With --path
+instead of --links a model aligns the lines first.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -22,16 +24,23 @@ from typing import Any, TextIO
 from ..alignment.formats import FORMATS, AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
 from ..errors import NormalignError
-from ..files import open_output, read_lines, words_of
+from ..files import line_without_partner, open_output, read_bitext, read_lines, words_of
 from ..projection.evaluate import LONGEST, score_spans
 from ..projection.inserting import project_markup
 from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
 from ..projection.labels import project_labels
 from ..projection.markup import parse_markup, strip_markup
-from ..projection.pairs import PairReader, Side, linked_pairs, read_bitext, sides_of, two_sides
-from ..projection.spans import GAPS
+from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
+from ..projection.spans import GAPS, LinkedPair
 from ..text.words import WORD_KINDS, word_finder
+from .model_arguments import (
+    add_model_arguments,
+    add_reverse_arguments,
+    add_splitting_arguments,
+    prepare_torch,
+)
 from .option_names import reading_options
+from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
@@ -54,6 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--entities", action="store_true", help="the source has &amp; and the like, the target has not")
     how.add_argument("--guess", action="store_true", help="a label without links takes what its neighbours leave free")
     how.add_argument("--longest", type=int, default=LONGEST, help=f"words of a span in --evaluate ({LONGEST})")
+    add_model_arguments(parser, required=False)
+    add_splitting_arguments(parser.add_argument_group("pieces of the model"), words=False)
+    add_reading_arguments(parser)
+    add_reverse_arguments(parser)
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
     writing.add_argument("--report", metavar="FILE", help="what was not simply placed, one line each, as TSV")
@@ -92,8 +105,10 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if not args.links or len(args.links) > 1:
-        raise NormalignError("one file of alignments is needed: --links FILE")
+    if args.path and args.links:
+        raise NormalignError("--links has the alignments, or the model of --path makes them; give one of the two")
+    if not args.path and (not args.links or len(args.links) > 1):
+        raise NormalignError("one file of alignments is needed: --links FILE, or a model: --path MODEL")
     if args.bitext and (args.source or args.target):
         raise NormalignError("--bitext holds both sides: leave --source and --target out")
     if not args.bitext and not args.target:
@@ -104,7 +119,7 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError("a tag cannot be split: each comes out once; choose --gaps close or --gaps main")
     if args.report == args.output:
         raise NormalignError(f"two outputs to the same file: {args.output}")
-    given = [args.source, args.target, args.bitext, args.links[0], args.labels, args.link_scores]
+    given = [args.source, args.target, args.bitext, *(args.links or ()), args.labels, args.link_scores]
     if given.count("-") > 1:
         raise NormalignError("standard input ('-') can be read only once")
     if args.word_column < 1 or args.label_column == 0:
@@ -128,21 +143,49 @@ def _project(args: argparse.Namespace) -> None:
         source_lines, target_lines = two_sides(args.bitext)
     sides = _marked_sides(args, source_lines) if args.markup else _labelled_sides(args, kind, source_lines)
     targets = sides_of(target_lines, word_finder(args.words, language=args.target_language))
-    reader = PairReader(sides, targets, (args.labels or args.source or args.bitext, args.target or args.bitext))
+    names = args.labels or args.source or args.bitext, args.target or args.bitext
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        file = stack.enter_context(_links(args, args.links[0]))
+        if args.path:
+            pairs = _aligned(args, sides, targets, names)
+        else:
+            file = stack.enter_context(_links(args, args.links[0]))
+            pairs = linked_pairs(PairReader(sides, targets, names), file, args.link_scores)
         report = stack.enter_context(open_output(args.report)) if args.report else None
         handle = stack.enter_context(open_output(args.output))
         if report:
             print("line", "what", "tag or label", "details", sep="\t", file=report)
-        for number, source, target, pair in linked_pairs(reader, file, args.link_scores):
+        for number, source, target, pair in pairs:
             write = _write_markup if args.markup else _write_labels
             for what, name, details in write(args, kind, source, target, pair, handle, counts):
                 counts[what] += 1
                 if report:
                     print(number, what, name, details, sep="\t", file=report)
     _summary(args, counts)
+
+
+def _aligned(
+    args: argparse.Namespace, sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]
+) -> Iterator[tuple[int, Side, Side, LinkedPair]]:
+    """Align each pair by the model; see :func:`~fairseq_normalign.projection.pairs.linked_pairs`."""
+    prepare_torch(args)
+    aligner = unchosen_aligner(args)
+    number = 0
+    while window := list(itertools.islice(sources, WINDOW)):
+        others = list(itertools.islice(targets, len(window)))
+        if len(others) < len(window):
+            raise line_without_partner(names[0], names[1], number + len(others))
+        lines = [((s.text, s.words), (t.text, t.words)) for s, t in zip(window, others, strict=True)]
+        for source, target, found in zip(window, others, aligner.align_placed(lines), strict=True):
+            number += 1
+            known = dict(zip(found.links, found.confidence, strict=True))
+            yield number, source, target, LinkedPair(len(source.words), len(target.words), found.links, known)
+    if next(targets, None) is not None:
+        raise line_without_partner(names[1], names[0], number)
+
+
+WINDOW = 256
+"""Pairs that are aligned together."""
 
 
 def _write_markup(args, kind, source: Side, target: Side, pair, handle: TextIO, counts: Counter[str]) -> Iterator:

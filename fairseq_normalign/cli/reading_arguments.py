@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..alignment.decide_links import DECISIONS
 from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR
 from ..errors import NormalignError
-from .model_arguments import add_null_arguments
+from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner
@@ -46,9 +46,9 @@ def add_expert_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--reverse-readings", metavar="LIST", help="the same for the other direction's model")
     group.add_argument(
         "--decide",
-        choices=DECISIONS,
-        help="links of one direction: the best source word of every target word, pairs that are each other's best, or "
-        "both grown together (one reading: argmax, several: grow-diag)",
+        metavar="HOW",
+        help=f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
+        "with one reading: argmax, with several: grow-diag)",
     )
     group.add_argument(
         "--floor",
@@ -114,3 +114,16 @@ def check_choice(args: argparse.Namespace) -> None:
         raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
     if len(args.choice) > (2 if args.reverse_path else 1):
         raise NormalignError("--choice takes a file for --path and one for --reverse-path")
+
+
+def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
+    """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
+    from ..aligning.options import layer_argument
+    from ..alignment.experts import parse_expert
+
+    if args.layer == "auto" or args.readings == "auto":
+        raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")
+    aligner = bitext_aligner(args, alignment_options(args, layer_argument(args.layer)), combine=SYMMETRIZATION)
+    if args.reverse_readings and aligner.backward is not None:
+        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
+    return aligner

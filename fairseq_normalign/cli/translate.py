@@ -7,6 +7,10 @@ from 1, the score (mean log-probability), the words of both sides, the links and
 
 A line that is empty, or longer than the model's positions, has empty translations; how many there were is said at the
 end.
+
+--markup: the lines have inline tags (HTML, XML, XLIFF) and placeholders; they are translated without, and the
+translations get them back where they belong. --html FILE: the same for every paragraph of a page; out comes a page.
+What cannot be translated stays as it is then.
 """
 
 from __future__ import annotations
@@ -16,20 +20,24 @@ import contextlib
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..alignment.formats.writing import pharaoh
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines
+from ..projection.document import read_document
+from ..projection.inserting import MarkedTarget, project_markup
+from ..projection.markup import Marked, parse_markup
+from ..projection.spans import LinkedPair
 from .model_arguments import (
     add_model_arguments,
     add_reverse_arguments,
     add_splitting_arguments,
-    bitext_aligner,
     positive,
     prepare_torch,
 )
-from .reading_arguments import add_reading_arguments, alignment_options
+from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 if TYPE_CHECKING:
     from ..aligning.directions import BitextAligner
@@ -41,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("text")
     group.add_argument("--source", metavar="FILE", default=STDIO, help="lines to translate (standard input)")
     add_splitting_arguments(group)
+    group.add_argument("--markup", action="store_true", help="lines have inline tags and placeholders, which are kept")
+    group.add_argument("--html", metavar="FILE", help="translate a page instead of lines, and keep its tags")
+    group.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
     search = parser.add_argument_group("search")
     search.add_argument("--beam", type=positive, default=5, metavar="N", help="width of the beam (5)")
     search.add_argument("--nbest", type=positive, default=1, metavar="N", help="translations per line (1)")
@@ -56,8 +67,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     _check(args)
     prepare_torch(args)
-    aligner = _aligner(args)
+    aligner = unchosen_aligner(args)
     counts: Counter[str] = Counter()
+    if args.markup or args.html:
+        _translate_marked(args, aligner, counts)
+        return
     from ..aligning.translating import translate_lines
 
     with contextlib.ExitStack() as stack:
@@ -75,20 +89,68 @@ def run(args: argparse.Namespace) -> None:
 
 def _check(args: argparse.Namespace) -> None:
     check_distinct([path for path in (args.output, args.links) if path is not None])
+    if (args.markup or args.html) and (args.links or args.json or args.nbest > 1):
+        raise NormalignError(
+            "--markup and --html write one translation with its tags; leave --links, --json, --nbest out"
+        )
+    if args.html and args.source != STDIO:
+        raise NormalignError("--html holds the text to translate; leave --source out")
     if args.links and is_stdout(args.links):
         raise NormalignError("only the translations (-o) can go to standard output")
-    if args.layer == "auto" or args.readings == "auto":
-        raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")
 
 
-def _aligner(args: argparse.Namespace) -> BitextAligner:
-    from ..aligning.options import layer_argument
-    from ..alignment.experts import parse_expert
+def _translate_marked(args: argparse.Namespace, aligner: BitextAligner, counts: Counter[str]) -> None:
+    with open_output(args.output) as output:
+        if args.html:
+            page = read_document("\n".join(read_lines(args.html)) + "\n")
+            output.write(page.filled(list(_marked_lines(args, aligner, page.lines, counts))))
+        else:
+            for line in _marked_lines(args, aligner, read_lines(args.source), counts):
+                print(line, file=output)
+    _report(counts)
+    found = ", ".join(f"{counts[what]} {what.removeprefix(TAG)}" for what in sorted(counts) if what.startswith(TAG))
+    print(f"normalign translate: {counts['tags']} tags{': ' + found if found else ''}", file=sys.stderr)
 
-    aligner = bitext_aligner(args, alignment_options(args, layer_argument(args.layer)), combine="agreed-grow-diag")
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
-    return aligner
+
+TAG = "tag "
+"""Opens what is counted of tags that were not simply placed."""
+
+
+def _marked_lines(
+    args: argparse.Namespace, aligner: BitextAligner, lines: Iterable[str], counts: Counter[str]
+) -> Iterator[str]:
+    """Translate lines with tags; those of a page are HTML, where ``&`` is written ``&amp;``."""
+    from ..aligning.translating import translate_lines
+
+    entities = bool(args.html)
+    originals: list[tuple[str, Marked]] = []
+
+    def bare() -> Iterator[str]:
+        for line in lines:
+            originals.append((line, parse_markup(line, placeholders=not args.no_placeholders, entities=entities)))
+            yield originals[-1][1].text
+
+    for line in translate_lines(aligner, bare(), beam=args.beam):
+        original, marked = originals[line.number]
+        originals[line.number] = "", Marked("", [])  # a text of any length is read
+        counts["lines"] += 1
+        counts[line.skipped or "translated"] += 1
+        counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
+        if not line.translations:
+            yield original
+            continue
+        result = _with_tags(marked, line.translations[0], aligner, entities)
+        counts["tags"] += result.tags
+        counts.update(f"{TAG}{note.what}" for note in result.notes)
+        yield result.line
+
+
+def _with_tags(marked: Marked, found: Translation, aligner: BitextAligner, entities: bool) -> MarkedTarget:
+    source, (text, places) = found.lines[0], aligner.forward.host.natural(found.lines[1])
+    pair = LinkedPair(
+        len(source.places), len(places), found.links, dict(zip(found.links, found.confidence, strict=True))
+    )
+    return project_markup(marked, source.places, text, places, pair, entities=entities)
 
 
 def _write(line: TranslatedLine, args: argparse.Namespace, output: TextIO, links: TextIO | None) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..alignment.pieces import Sentence
+from ..alignment.pieces import Sentence, Span
 from ..analysis.attention_batch import Inventory
 from ..analysis.singular_values import Projections
 from ..attribution.model_protocol import ModelView
@@ -173,6 +173,10 @@ class LoadedModel(Protocol):
 
     def translate(self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1) -> list[list[Hypothesis]]:
         """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
+        ...
+
+    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+        """Return the text of a translation as people write it, and the places of its words."""
         ...
 
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:

@@ -1,7 +1,7 @@
 """An HTML page taken apart into the lines to translate, and put together again.
 
-A line is what stands between two tags of block elements (paragraphs, list items, headings, table cells): text with
-inline tags. Everything else, scripts and preformatted text included, stays as it is.
+A line is what stands between two tags of block elements (paragraphs, list items, headings, table cells) or line breaks:
+text with inline tags. Everything else, scripts and preformatted text included, stays as it is.
 
     >>> page = read_document("<h1>Hallo</h1>\\n<p>Ein <b>Haus</b>.</p>")
     >>> page.lines
@@ -22,7 +22,7 @@ from ..errors import NormalignError
 from .markup import markup_events
 
 INLINE = frozenset(
-    "a abbr acronym b bdi bdo big br cite code data del dfn em font g i img ins kbd label mark ph q rp rt ruby s samp "
+    "a abbr acronym b bdi bdo big cite code data del dfn em font g i img ins kbd label mark ph q rp rt ruby s samp "
     "small span strike strong sub sup time tt u var wbr x".split()
 )
 """Elements that are part of a line."""

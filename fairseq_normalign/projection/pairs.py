@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from ..alignment.decide import Link
 from ..alignment.formats import AlignedPair, AlignmentFile, JsonLines, Lengths, in_step
 from ..alignment.pieces import Span
 from ..errors import NormalignError
-from ..files import display_name, read_lines, words_of
+from ..files import display_name, read_bitext, read_lines, words_of
 from ..text.words import WordFinder
 from .spans import LinkedPair
 
@@ -115,32 +115,6 @@ def _scores(
     if any(not 0 <= value <= 1 for value in found):
         raise NormalignError.at(name, number, "a score is not between 0 and 1")
     return {(source, target): score for (source, target, _), score in zip(links, found, strict=True)}
-
-
-SEPARATORS = (" ||| ", "\t")
-
-
-def split_pair(line: str, place: Callable[[], str]) -> tuple[str, str]:
-    """Source and target of a line that holds both, with `` ||| `` or one tab between; ``place`` is for the message.
-
-    >>> split_pair("das Haus ||| the house", lambda: "line 1")
-    ('das Haus', 'the house')
-    """
-    for separator in SEPARATORS:
-        if line.count(separator) == 1:
-            source, target = line.split(separator)
-            return source, target
-    if line.startswith("||| ") or line.endswith(" |||"):
-        source, _, target = line.partition("|||")
-        return source.strip(" "), target.strip(" ")
-    shown = ascii(line[:60])
-    raise NormalignError(f"{place()}: {shown} is not source and target with one ' ||| ' or one tab between")
-
-
-def read_bitext(path: str | Path) -> Iterator[tuple[str, str]]:
-    """The pairs of a file that holds both sides on each line."""
-    for number, line in enumerate(read_lines(path), start=1):
-        yield split_pair(line, lambda number=number: f"{display_name(path)}:{number}")  # type: ignore[misc]
 
 
 def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from ..alignment.pieces import Segmentation, Sentence, Span, segment
-from ..files import words_of
-from .subwords import SentencePiece, Splitter, SubwordNmt
+from .offsets import piece_ranges, piece_spans, piece_texts
+from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
 from .vocabulary import NUMBERS
+from .words import WordFinder, join_unspaced, lowered, may_be_unspaced, places_of, space_words, spaced_words, words_at
 
 CACHED_WORDS = 40_000
 """Words of each side whose pieces are remembered, the last used ones: bounds the memory on a text of any length."""
@@ -28,6 +29,19 @@ class EncodedLine:
     indices: list[int]
     """Without the end of sentence on the target side, with it on the source side; as many as pieces."""
     sentence: Sentence
+    text: str = ""
+    """The line as it was given."""
+    places: tuple[Span, ...] = ()
+    """The place ``(start, end)`` of each word in that line."""
+
+    @property
+    def given_words(self) -> tuple[str, ...]:
+        """The words as they are written in the line; what stands there in pieces is put together."""
+        written = words_at(self.text, self.places)
+        words = self.sentence.by_word.words
+        return tuple(
+            word if not own or " " in own or "\t" in own else own for own, word in zip(written, words, strict=True)
+        )
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -40,8 +54,8 @@ class LineCoder(Protocol):
     unknown: int
     scheme: str
 
-    def __call__(self, line: str) -> EncodedLine:
-        """Return the pieces, indices and words of a line."""
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+        """Return the pieces, indices and words of a line; ``places``: where its words are, if that is known."""
         ...
 
 
@@ -58,18 +72,23 @@ class LineEncoder:
         splitter: Splitter,
         *,
         tokenizer: Callable[[str], list[str]] | None = None,
+        words: WordFinder | None = None,
         lowercase: bool = False,
         front: Sequence[int] = (),
         end: Sequence[int] = (),
         tags: str = TAGS,
     ) -> None:
-        """``front``, ``end``: the indices of what is added to each line: language tags, the end of sentence."""
+        """``front``, ``end``: the indices of what is added to each line: language tags, the end of sentence.
+
+        ``words`` finds the words of natural text; without it they are what the tokenizer makes, or spaces separate.
+        """
         self._dictionary = dictionary
         self._splitter = splitter
         self.scheme = splitter.scheme
         """How pieces are marked; :func:`check_words_known` says whether words can be made of them."""
         self._words = "words" if splitter.scheme == NUMBERS else splitter.scheme
         self._tokenizer = tokenizer
+        self._find = words
         self._lowercase = lowercase
         self._front = [dictionary[index] for index in front]
         self._end = [dictionary[index] for index in end]
@@ -80,17 +99,69 @@ class LineEncoder:
         self.unknown = 0
         """Those among them that the dictionary lacks."""
 
-    def __call__(self, line: str) -> EncodedLine:
-        """The pieces, indices and words of a line."""
-        words = words_of(line)
-        front = next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))
-        tags, words = [tag for tag in words[:front] if tag not in self._front], words[front:]
-        if self._tokenizer is not None:
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+        """The pieces, indices and words of a line; ``places``: where its words are, if that is known."""
+        given = space_words(line)
+        tags = self._tags_of(line, given)
+        given = given[len(tags) :]
+        tags = [*self._front, *(tag for tag in tags if tag not in self._front)]
+        if isinstance(self._splitter, AlreadyPieces):
+            places = None  # the pieces tell the words
+        if self._find is not None and given:
+            return self._natural(line, tags, given[0][0], places)
+        given = given if places is None else [place for place in places if place[0] >= given[0][0]]
+        words = words_at(line, given)
+        if self._tokenizer is not None and places is None and words:
             words = self._tokenizer(" ".join(words))
+            start = given[0][0]
+            given = [(start + one, start + other) for one, other in places_of(line[start:], words)]
         if self._lowercase:
             words = [word.lower() for word in words]
+        if isinstance(self._splitter, SentencePiece) and may_be_unspaced(line):
+            text, inner = join_unspaced(line, given)
+            if text != spaced_words(line, given)[0]:
+                return self._by_offsets(line, tags, given, text, inner)
         split = self._word_by_word if isinstance(self._splitter, SubwordNmt) else self._whole
-        return self._encoded([*self._front, *tags], *split(words))
+        found = split(words)
+        if isinstance(self._splitter, AlreadyPieces):
+            given = self._places_of_pieces(given, words)
+        return self._encoded(line, given, tags, *found)
+
+    def _tags_of(self, line: str, given: Sequence[Span]) -> list[str]:
+        """The language tags in front of a line."""
+        words = words_at(line, given)
+        return words[: next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))]
+
+    def _natural(self, line: str, tags: list[str], start: int, places: Sequence[Span] | None) -> EncodedLine:
+        """A line whose words are found in what follows its tags, from ``start`` on, or are known."""
+        assert self._find is not None
+        if places is None:
+            places = [(start + one, start + other) for one, other in self._find(line[start:])]
+        if isinstance(self._splitter, SentencePiece) or self._tokenizer is not None:
+            inner = [(one - start, other - start) for one, other in places]
+            return self._by_offsets(line, tags, places, line[start:], inner)
+        words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
+        return self._encoded(line, places, tags, *self._word_by_word(words))
+
+    def _by_offsets(
+        self, line: str, tags: list[str], places: Sequence[Span], text: str, inner: Sequence[Span]
+    ) -> EncodedLine:
+        """Pieces of ``text`` that belong to words by their characters; ``inner``: the words in that text."""
+        text = lowered(text) if self._lowercase else text
+        words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
+        tokens = [text] if self._tokenizer is None else self._tokenizer(text)
+        pieces = self._splitter(tokens) if all(len(word) <= LONGEST_WORD for word in words) else []
+        spans = piece_spans(text, piece_texts(pieces, self._words, unknown=self._dictionary.unk_word))
+        ranges = piece_ranges(inner, spans)
+        if not ranges:
+            return self._encoded(line, places, tags, *self._word_by_word(words))
+        indices = [self._dictionary.index(piece) for piece in pieces]
+        return self._encoded(line, places, tags, words, pieces, indices, ranges)
+
+    def _places_of_pieces(self, given: Sequence[Span], pieces: list[str]) -> list[Span]:
+        """The places of words that are given in pieces: from the first piece of each to its last."""
+        spans = segment(pieces, self._words).spans
+        return [(given[start][0], given[stop - 1][1]) for start, stop in spans]
 
     def _whole(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]]:
         """-> words, pieces, indices, spans."""
@@ -126,7 +197,14 @@ class LineEncoder:
         return tuple(piece if index == unknown else self._dictionary[index] for piece, index in named), indices
 
     def _encoded(
-        self, tags: list[str], words: Sequence[str], pieces: list[str], indices: list[int], spans: Sequence[Span]
+        self,
+        line: str,
+        places: Sequence[Span],
+        tags: list[str],
+        words: Sequence[str],
+        pieces: Sequence[str],
+        indices: list[int],
+        spans: Sequence[Span],
     ) -> EncodedLine:
         self.seen += len(indices)
         self.unknown += indices.count(self._dictionary.unk())
@@ -142,4 +220,37 @@ class LineEncoder:
                 Segmentation(tuple(words), moved, specials),
                 Segmentation(tuple(pieces), each, specials),
             ),
+            line,
+            tuple(places),
         )
+
+
+def line_of_pieces(
+    indices: list[int],
+    sentence: Sentence,
+    scheme: str,
+    *,
+    find: WordFinder | None = None,
+    text_of: Callable[[Sequence[str]], str] = " ".join,
+    in_pieces: bool = False,
+) -> EncodedLine:
+    """Return what a model put out as a line: its text, and the words in it, found by ``find`` or made by the pieces.
+
+    ``text_of`` makes natural text of the words that pieces make up; ``in_pieces``: the line is written in pieces.
+    """
+    if in_pieces:
+        pieces = sentence.by_piece.words
+        text, each = spaced_words(" ".join(pieces), space_words(" ".join(pieces)))
+        place_of = {span[0]: place for span, place in zip(sentence.by_piece.spans, each, strict=True)}
+        places = [(place_of[start][0], place_of[stop - 1][1]) for start, stop in sentence.by_word.spans]
+        return EncodedLine(indices, sentence, text, tuple(places))
+    text = text_of(sentence.by_word.words)
+    if find is None:
+        return EncodedLine(indices, sentence, text, tuple(places_of(text, sentence.by_word.words)))
+    words = find(text)
+    special = set(sentence.by_word.specials)
+    texts = piece_texts(sentence.pieces, scheme, unknown="<unk>")
+    spans = piece_spans(text, ["" if place in special else one for place, one in enumerate(texts)])
+    ranges = piece_ranges(words, spans)
+    by_word = Segmentation(tuple(words_at(text, words)) if ranges else (), tuple(ranges), sentence.by_word.specials)
+    return EncodedLine(indices, Sentence(sentence.pieces, by_word, sentence.by_piece), text, tuple(words))

@@ -103,6 +103,28 @@ def pieces_of_words(words: Sequence[Span], pieces: Sequence[Span | None]) -> lis
     return found
 
 
+def piece_ranges(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[Span]:
+    """Return the range of pieces of each word; words share a piece that reaches into both.
+
+    A word without pieces shares one of a neighbour. Without any piece there are no ranges.
+
+        >>> piece_ranges([(0, 2), (3, 5), (6, 7)], [(0, 1), (1, 4), (4, 5)])
+        [(0, 2), (1, 3), (2, 3)]
+    """
+    found = pieces_of_words(words, pieces)
+    known = [number for number, group in enumerate(found) if group]
+    if not known:
+        return []
+    ranges: list[Span] = []
+    for group in found:
+        if group:
+            ranges.append((group[0], group[-1] + 1))
+        else:
+            last = ranges[-1][1] - 1 if ranges else found[known[0]][0]
+            ranges.append((last, last + 1))
+    return ranges
+
+
 def word_shares(words: Sequence[Span], pieces: Sequence[Span | None]) -> np.ndarray:
     """``[words, pieces]``: the share of each piece that belongs to each word.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import NormalignError
 from .subwords import TOKENIZERS, AlreadyPieces, SentencePiece, Splitter, SubwordNmt
+from .words import WORD_KINDS, WordFinder, word_finder
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,9 @@ class TextOptions:
     sentencepiece_models: Sequence[str] = ()
     tokenizer: str | None = None
     lowercase: bool = False
+    words: str | None = None
+    """What links count, one of :data:`~fairseq_normalign.text.words.WORD_KINDS`; None: the words that the tokenizer
+    makes or, without one, those that spaces separate."""
 
     def __post_init__(self) -> None:
         if self.bpe_codes and self.sentencepiece_models:
@@ -28,10 +32,18 @@ class TextOptions:
                 )
         if self.tokenizer is not None and self.tokenizer not in TOKENIZERS:
             raise NormalignError(f"unknown tokenizer '{self.tokenizer}'; choose one of {', '.join(TOKENIZERS)}")
+        if self.words is not None and self.words not in WORD_KINDS:
+            raise NormalignError(f"unknown kind of words '{self.words}'; choose one of {', '.join(WORD_KINDS)}")
 
     def reversed(self) -> TextOptions:
         """Return the options of the other direction: the two sides change places."""
         return replace(self, bpe_codes=self.bpe_codes[::-1], sentencepiece_models=self.sentencepiece_models[::-1])
+
+    def finder(self, language: str | None) -> WordFinder | None:
+        """Return what finds the words of natural text; None where spaces or the tokenizer make them."""
+        if self.words is None or (self.words == "spaces" and self.tokenizer is None):
+            return None
+        return word_finder(self.words, language=(language or "en")[:2])
 
     def splitters(self, schemes: Sequence[str]) -> list[Splitter]:
         """Return the splitter of the source and that of the target.
@@ -41,6 +53,11 @@ class TextOptions:
         make: Callable[[str], Splitter] = SubwordNmt if self.bpe_codes else SentencePiece
         files = list(self.bpe_codes or self.sentencepiece_models)
         if not files:
+            if self.words not in (None, "spaces") and any(scheme != "words" for scheme in schemes):
+                raise NormalignError(
+                    f"words by '{self.words}' are found in natural text: give BPE codes or a SentencePiece model "
+                    "that makes pieces of it"
+                )
             return [AlreadyPieces(scheme) for scheme in schemes]
         made = [make(file) for file in files]
         return [made[0], made[-1]]

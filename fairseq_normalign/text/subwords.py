@@ -129,3 +129,16 @@ class MosesTokenizer:
     def __call__(self, line: str) -> list[str]:
         """The words of a raw line."""
         return [word for token in self._moses.tokenize(line, **self._options) for word in words_of(token)]
+
+
+class MosesDetokenizer:
+    """sacremoses the other way: words put together as people write them."""
+
+    def __init__(self, language: str) -> None:
+        from sacremoses import MosesDetokenizer as Moses
+
+        self._moses: Any = Moses(lang=language)
+
+    def __call__(self, words: Sequence[str]) -> str:
+        """The text of words."""
+        return str(self._moses.detokenize(list(words)))

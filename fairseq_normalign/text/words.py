@@ -103,9 +103,28 @@ def moses_words(language: str = "en") -> WordFinder:
 
     def find(line: str) -> list[Span]:
         words = [word for token in tokenize(line) for word in token.split()]
-        return _exactly(line, words) or [span for span in piece_spans(line, words) if span and span[0] < span[1]]
+        return [span for span in places_of(line, words) if span[0] < span[1]]
 
     return find
+
+
+def places_of(line: str, words: Sequence[str]) -> list[Span]:
+    """Where in a line the words stand that a tokenizer made of it; what it wrote otherwise (``&apos;``) is found too.
+
+    Places are in order and do not overlap. A word that stands for nothing in the line has an empty one.
+
+        >>> places_of("It's  good", ["It", "&apos;s", "good"])
+        [(0, 2), (2, 4), (6, 10)]
+    """
+    exact = _exactly(line, words)
+    if exact or not words:
+        return exact
+    found: list[Span] = []
+    for span in piece_spans(line, list(words)):
+        last = found[-1][1] if found else 0
+        start = max(last, span[0] if span else last)
+        found.append((start, max(start, span[1] if span else start)))
+    return found
 
 
 def join_unspaced(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
@@ -125,6 +144,37 @@ def join_unspaced(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
         found.append((len(text), len(text) + end - start))
         text += line[start:end]
     return text, found
+
+
+def spaced_words(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
+    """The words of a line with one space between, and their places in that text; see :func:`join_unspaced`.
+
+    >>> spaced_words("a  b", [(0, 1), (3, 4)])
+    ('a b', [(0, 1), (2, 3)])
+    """
+    text = " ".join(words_at(line, spans))
+    found, start = [], 0
+    for first, last in spans:
+        found.append((start, start + last - first))
+        start += last - first + 1
+    return text, found
+
+
+def may_be_unspaced(line: str) -> bool:
+    """Whether there may be letters of a script without spaces: all of these are from U+0E00 on."""
+    return not line.isascii() and max(line) >= "\u0e00"
+
+
+def lowered(text: str) -> str:
+    """The text in lower case, with as many characters: one that would become two stays.
+
+    >>> lowered("İSTANBUL")
+    'İstanbul'
+    """
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
 def _visible(line: str, segments: Any) -> list[Span]:

@@ -62,3 +62,20 @@ def test_values_below_zero_never_lose_to_padding():
     steps = [np.array([[0], [-2.0]], dtype=np.float32), np.array([[0, 0], [1.0, 2.0]], dtype=np.float32)]
     best = to_words_of_batch(steps, [one, one], [one, two], "awi").best()
     assert best.tolist() == [[0], [1]]
+
+
+def test_a_piece_that_words_share_counts_in_equal_parts():
+    from fairseq_normalign.alignment.shares import merge_shared, shares_of
+
+    chance = np.random.default_rng(3)
+    source = Segmentation(("a", "b", "c"), ((0, 2), (1, 3), (2, 3)), (3,))
+    target = Segmentation(("x", "y"), ((0, 1), (0, 2)), ())
+    steps = chance.random((3, 4))
+    found = to_words_of_batch([steps], [target], [source], "awi")
+    slow = merge_shared(steps[1:], shares_of(target, 2), shares_of(source, 4))
+    np.testing.assert_allclose(found.of(0), slow, rtol=1e-5)
+    alone, null = to_words(steps, target, source, "awi")
+    np.testing.assert_allclose(alone, slow, rtol=1e-6)
+    np.testing.assert_allclose(null, found.null[0], rtol=1e-5)
+    np.testing.assert_allclose(slow[0], [steps[1, 0] + steps[1, 1] / 2, steps[1, 1] / 2 + steps[1, 2] / 2,
+                                         steps[1, 2] / 2], rtol=1e-6)  # fmt: skip

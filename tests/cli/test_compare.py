@@ -9,6 +9,7 @@ from fairseq_normalign.alignment.decide_links import agreed_links
 from fairseq_normalign.alignment.gold import read_gold, read_links
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.cli import main
+from tests.cli.tiny_pair import write_text
 
 
 def run(*arguments: object) -> int:
@@ -150,3 +151,47 @@ def test_layers_says_what_it_chose(tiny_pair, capsys):
     assert "supported" in both
     assert run("layers", "--by-layer", *tiny_pair.arguments(), "--sample", 5) == 0
     assert "unsure: only 5 sentence pairs" in capsys.readouterr().out
+
+
+def test_layers_ranks_heads_draws_them_and_writes_the_form_of_other_toolkits(tiny_pair, tmp_path, capsys):
+    write_text(tiny_pair.folder, 120, "many")
+    text = tiny_pair.folder / "many.de", tiny_pair.folder / "many.en"
+    assert run("layers", *tiny_pair.arguments(*text), "--json", "--figure", tmp_path / "support.svg") == 0
+    found = json.loads(capsys.readouterr().out)["forward"]
+    assert found["pairs"] == 120
+    ranked = found["ranked"]
+    assert {(row["layer"], row["head"], row["setting"]) for row in ranked} == {
+        (layer, head, setting) for layer in (1, 2, 3) for head in (None, 1, 2) for setting in ("awi", "awo")
+    }
+    supports = [row["support"] for row in ranked]
+    assert supports == sorted(supports, reverse=True)
+    assert (tmp_path / "support.svg").read_text(encoding="utf-8").startswith("<?xml")
+    assert run("layers", *tiny_pair.arguments(*text), "--style", "tsv") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + len(ranked)
+    code = run("layers", *tiny_pair.arguments(*text), "--style", "heads")  # a random model may have no such head
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["alignment_heads"] if code == 0 else "no single head is supported" in captured.err
+
+
+def test_compare_has_rows_of_two_looks(tiny_pair, gold, tmp_path):
+    out = tmp_path / "out.json"
+    options = [
+        "--gold",
+        gold,
+        "--gold-base",
+        0,
+        "--no-reverse-gold",
+        "--methods",
+        "norms",
+        "--style",
+        "json",
+        "-o",
+        out,
+    ]
+    assert run("compare", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
+    systems = {(one["direction"], one["name"]): one for one in json.loads(out.read_text())["systems"]}
+    both = systems["both", "two looks agreed-grow-diag"]
+    assert run("align", *tiny_pair.arguments(), *tiny_pair.reverse(), "-o", tmp_path / "links") == 0
+    links = read_links(tmp_path / "links", base=0, reverse=False)
+    assert both["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
+    assert ("forward", "two looks norms:1:awi,norms:3:awo^0.5") in systems

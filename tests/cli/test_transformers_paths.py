@@ -166,6 +166,20 @@ sys.exit(main(sys.argv[1:]))
     assert len(pairs(tmp_path / "links")) == 12
 
 
+@pytest.mark.parametrize("name", ["marian", "m2m100", "t5"])
+def test_check(room, tmp_path, name):
+    out = tmp_path / "scores"
+    arguments = [*model(room, name), *(["--reverse"] if name == "m2m100" else []), *text(room), "--full", "--by-word"]
+    assert main(["check", *arguments, "--json", "-o", str(out)]) == 0
+    entries = [json.loads(line) for line in pairs(out)]
+    assert [entry["target"] for entry in entries] == [line.split(" ") for line in lines(2)[:12]]
+    for entry in entries:
+        assert -20 < entry["logprob"] < 0
+        assert ("source_gains" in entry) == (name == "m2m100")
+        assert len(entry["source_shares"]) == len(entry["target_gains"]) == len(entry["target"])
+        assert all(0 <= share <= 1 for share in entry["source_shares"])
+
+
 def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
     """Marian splits German as a source and German as a target by different models."""
     both = [*model(room, "marian"), "--reverse-path", str(room / "marian"), *text(room)]

@@ -26,7 +26,8 @@ def test_lines_of_a_page():
     assert read_document(PAGE).lines == [
         "Ein Titel",
         "Guten <em>Tag</em>",
-        "Ein Satz über zwei Zeilen &amp; mehr.<br>Noch einer.",
+        "Ein Satz über zwei Zeilen &amp; mehr.",
+        "Noch einer.",
         "eins",
         '<a href="b.html">zwei</a>',
         "1",

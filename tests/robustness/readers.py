@@ -353,7 +353,7 @@ JOB = {"--layer": 1, "--method": "norms"}
 def _journal_seed() -> bytes:
     with tempfile.TemporaryDirectory() as place:
         files = ResumableFiles([Path(place) / "out"], JOB)
-        files.journal.counts, files.journal.choice = {"pairs": 2}, [[1, "awi"]]
+        files.journal.counts, files.journal.choice = {"pairs": 2}, ["norms:1:awi"]
         files.append(["0-0\n1-1\n"], "digest")
         files.abandon()
         return (Path(place) / "out.part.json").read_bytes()

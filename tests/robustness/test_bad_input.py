@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import resource
 import shutil
@@ -295,7 +296,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("empty line", "fairseq-interactive", typed("w1 w2\n\nw3\n"), accepted(linked(1, 0, 1))),
     ("blank file", "align", texts("", ""), accepted(writes(""))),
     ("blank file", "compare", with_gold("", "", ""), refused("gold: the file is empty")),
-    ("blank file", "layers", texts("", ""), refused("no sentence pair to choose a layer by")),
+    ("blank file", "layers", texts("", ""), refused("no sentence pair to choose readings by")),
     ("blank file", "analyze dispersion", texts("", ""), refused("none of its lines can be read")),
     ("blank file", "view", texts("", ""), refused("no sentence to show")),
     ("blank file", "report", with_gold("", "", "0-0\n"), refused("no sentence to report on")),
@@ -402,7 +403,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ],
     # -- models
     ("wrong dictionary", "align", damaged(entries(lambda rows: [b"x" + row for row in rows])), accepted(targets(1), "2 of 2 source pieces are not")),
-    ("dictionary of another size", "align", damaged(entries(lambda rows: rows[:-3])), refused(f"has {WORDS + 4} embeddings, the dictionary")),
+    ("dictionary of another size", "align", damaged(entries(lambda rows: rows[:-3])), refused(f"has {WORDS + 4} embeddings, the source dictionary")),
     ("dictionary of another size", "view", damaged(entries(lambda rows: rows[:-3])), refused("is it another model's?")),
     ("dictionary of another size", "layers", damaged(entries(lambda rows: rows[:-3])), refused("is it another model's?")),
     ("dictionary of another size", "analyze singular", damaged(entries(lambda rows: rows[:-3])), refused("is it another model's?")),
@@ -647,6 +648,7 @@ def test_disk_full_in_the_middle_of_a_file(room):
     """A limit on the size of files stands for the disk: writing fails after some of it is written."""
     write_text(room.folder, 400, "many")
     given = [*room.model(), "--source", room.folder / "many.de", "--target", room.folder / "many.en"]
+    given += ["--readings", "default"]
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -681,11 +683,17 @@ def interrupt_when(child: int, ready: Callable[[], bool]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def steps_in(journal: Path) -> int:
+    """How many steps a journal counts; none where there is no journal yet."""
+    return json.loads(journal.read_text(encoding="utf-8"))["steps"] if journal.exists() else 0
+
+
 def test_ctrl_c_while_aligning(room):
     write_text(room.folder, 20_000, "many")
     given = [*room.model(), "--source", room.folder / "many.de", "--target", room.folder / "many.en"]
+    given += ["--readings", "default"]
     child = forked_main(["align", *given, "-o", room.outputs / "out"], room.folder / "errors")
-    assert interrupt_when(child, (room.outputs / "out.part.json").exists) == 130
+    assert interrupt_when(child, lambda: steps_in(room.outputs / "out.part.json") > 0) == 130
     said = (room.folder / "errors").read_text().splitlines()
     assert said[-1] == "normalign align: interrupted"
     assert len(said) == 2

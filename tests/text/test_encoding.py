@@ -4,6 +4,7 @@ import pytest
 from fairseq.data import Dictionary
 
 from fairseq_normalign.text.encoding import LineEncoder
+from fairseq_normalign.text.options import TextOptions
 from fairseq_normalign.text.subwords import AlreadyPieces, SubwordNmt
 
 
@@ -48,3 +49,80 @@ def test_an_empty_line_has_no_words(dictionary):
     line = LineEncoder(dictionary, AlreadyPieces(), end=(dictionary.eos(),))("   ")
     assert line.sentence.by_word.words == ()
     assert line.indices == [2]
+
+
+def given(line):
+    """The words as the places of an encoded line give them."""
+    return [line.text[start:end] for start, end in line.places]
+
+
+@pytest.fixture
+def codes(tmp_path):
+    path = tmp_path / "codes"
+    path.write_text("#version: 0.2\nu s</w>\nh a\n", encoding="utf-8")
+    return SubwordNmt(path)
+
+
+def test_places_are_in_the_line_as_it_was_given(dictionary, codes):
+    line = LineEncoder(dictionary, codes, lowercase=True)("__de__  DAS\tHaus ")
+    assert (line.sentence.words, given(line)) == (("das", "haus"), ["DAS", "Haus"])
+    assert line.places == ((8, 11), (12, 16))
+    assert line.given_words == ("DAS", "Haus")
+    pieces = LineEncoder(dictionary, AlreadyPieces())("das ha@@  us")
+    assert given(pieces) == ["das", "ha@@  us"]
+    assert pieces.given_words == ("das", "haus")
+
+
+@pytest.mark.parametrize("tokenizer", [None, "moses", "fairseq-moses"])
+@pytest.mark.parametrize("kind", ["spaces", "unicode", "moses", "characters"])
+def test_words_of_natural_text_in_pieces_of_codes(dictionary, codes, kind, tokenizer):
+    from fairseq_normalign.text.subwords import MosesTokenizer
+    from fairseq_normalign.text.words import find_words, words_at
+
+    make = MosesTokenizer("en", tokenizer) if tokenizer else None
+    find = TextOptions(words=kind, tokenizer=tokenizer).finder("en")
+    text = "Das  Haus's (un-haus) é!"
+    line = LineEncoder(dictionary, codes, tokenizer=make, words=find)(text)
+    assert given(line) == words_at(text, find_words(text, kind))
+    covered = {place for span in line.sentence.by_word.spans for place in range(*span)}
+    assert covered == set(range(len(line)))
+    again = LineEncoder(dictionary, codes, tokenizer=make, words=find)(text, line.places)
+    assert (again.indices, again.places) == (line.indices, line.places)
+
+
+def test_words_that_share_a_piece_and_scripts_without_spaces(tmp_path):
+    spm = pytest.importorskip("sentencepiece")
+    from fairseq_normalign.text.subwords import SentencePiece
+
+    text = tmp_path / "text"
+    text.write_text("我爱北京天安门\n北京很大\n我在天安门\nthe house is big\n" * 50, encoding="utf-8")
+    spm.SentencePieceTrainer.train(
+        input=str(text),
+        model_prefix=str(tmp_path / "m"),
+        vocab_size=60,
+        hard_vocab_limit=False,
+        minloglevel=2,
+        model_type="bpe",
+    )
+    words = Dictionary()
+    splitter = SentencePiece(tmp_path / "m.model")
+    for piece in splitter(["我爱北京天安门 the house"]):
+        words.add_symbol(piece)
+    whole = LineEncoder(words, splitter)("我爱北京天安门 the house")
+    spaced = LineEncoder(words, splitter)("我 爱 北京 天安 门 the house")
+    assert [spaced.text[start:end] for start, end in spaced.places] == spaced.text.split(" ")
+    assert "▁门" not in spaced.sentence.pieces
+    assert "".join(spaced.sentence.pieces[:-3]) in "".join(whole.sentence.pieces)
+    letters = LineEncoder(words, splitter, words=TextOptions(words="characters").finder("zh"))("the house")
+    assert given(letters) == list("thehouse")
+    assert letters.sentence.by_word.shares_pieces
+    assert letters.sentence.pieces == LineEncoder(words, splitter)("the house").sentence.pieces
+
+
+def test_found_words_need_natural_text():
+    from fairseq_normalign.errors import NormalignError
+
+    with pytest.raises(NormalignError, match="BPE codes or a SentencePiece model"):
+        TextOptions(words="unicode").splitters(["subword_nmt", "subword_nmt"])
+    with pytest.raises(NormalignError, match="unknown kind of words 'bert'"):
+        TextOptions(words="bert")

@@ -104,7 +104,7 @@ def _spans(record: dict[str, Any], key: str, text: str, place: str) -> list[Span
     last = 0
     for span in _list(record, key, place):
         good = isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)
-        if not good or not last <= span[0] < span[1] <= len(text):
+        if not good or not last <= span[0] <= span[1] <= len(text):
             raise NormalignError(
                 f"{place}: {str(span)[:40]!a} in '{key}' is no range of characters behind the last one"
             )

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import threading
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from ...alignment.pieces import Span
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
 from ...errors import NormalignError
-from ...text.encoding import EncodedLine, LineEncoder
+from ...text.encoding import EncodedLine, LineEncoder, line_of_pieces
 from ...text.options import TextOptions
-from ...text.subwords import MosesTokenizer
+from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.tags import TAGS
 from ...text.vocabulary import Vocabulary, scheme_of_dictionary
+from ...text.words import places_of
 from ..options import ModelOptions
 from ..protocol import Batch, EncodedPair, Hypothesis, Take
 from .dictionaries import dictionary_inventory
@@ -168,12 +170,21 @@ class FairseqModels(TaskBatches):
         source: LineEncoder,
         target: LineEncoder,
         target_words: Vocabulary,
+        *,
+        written: Mapping[str, Any] | None = None,
+        put_together: Callable[[Sequence[str]], str] | None = None,
     ) -> None:
-        """``target_words`` makes the indices of a translation into words."""
+        """``target_words`` makes the indices of a translation into words.
+
+        ``written``: how its text is written, as :func:`~fairseq_normalign.text.encoding.line_of_pieces` takes it;
+        ``put_together`` makes natural text of its words.
+        """
         super().__init__(task, models)
         self.source = source
         self.target = target
         self.target_words = target_words
+        self._written = dict(written or {})
+        self._put_together = put_together
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -188,6 +199,11 @@ class FairseqModels(TaskBatches):
         """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
         found = self._generate(self._sample([self.source(line) for line in lines]), beam=max(beam, nbest))
         return [[self._hypothesis(hypothesis) for hypothesis in beams[:nbest]] for beams in found]
+
+    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+        """Return the text of a translation as people write it, and the places of its words."""
+        text = self._put_together(line.given_words) if self._put_together else " ".join(line.given_words)
+        return (line.text, line.places) if self._written.get("find") else (text, places_of(text, line.given_words))
 
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
@@ -215,7 +231,8 @@ class FairseqModels(TaskBatches):
 
     def _hypothesis(self, found: dict[str, Any]) -> Hypothesis:
         indices = self.task.frame().pieces(found["tokens"].tolist())
-        return Hypothesis(EncodedLine(indices, self.target_words.sentence(indices)), float(found["score"]))
+        line = line_of_pieces(indices, self.target_words.sentence(indices), self.target_words.scheme, **self._written)
+        return Hypothesis(line, float(found["score"]))
 
 
 def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
@@ -259,6 +276,7 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
             dictionary,
             splitter,
             tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
+            words=text.finder(language),
             lowercase=text.lowercase,
             front=front,
             end=end,
@@ -270,4 +288,9 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
     )
     words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
     models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
-    return FairseqModels(models, loaded.task, source, target, words)
+    find = text.finder(loaded.languages[1])
+    written: dict[str, Any] = {"find": find, "in_pieces": isinstance(splitters[1], AlreadyPieces)}
+    put_together = MosesDetokenizer((loaded.languages[1] or "en")[:2]) if text.tokenizer is not None else None
+    if find is not None and put_together is not None:
+        written["text_of"] = put_together
+    return FairseqModels(models, loaded.task, source, target, words, written=written, put_together=put_together)

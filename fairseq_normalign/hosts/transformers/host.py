@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from ...alignment.pieces import Span
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...text.encoding import EncodedLine
+from ...text.offsets import piece_ranges
 from ...text.options import TextOptions
+from ...text.subwords import MosesDetokenizer
 from ...text.tags import TAGS
-from ...text.words import WordFinder, space_words, word_finder, words_at
+from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, EncodedPair, Hypothesis
 from .languages import front_of_source, languages_of, set_languages, start_of_target
@@ -119,8 +123,21 @@ class TransformersModels:
             text = "".join(piece.replace("</w>", " ") for piece in pieces).strip()
         else:
             text = tokenizer.host.decode(indices, skip_special_tokens=True)
-        places, ranges = joined_words((self._find or space_words)(text), tokenizer.spans(text, pieces))
-        return EncodedLine(indices, sentence_of([], words_at(text, places), pieces, ranges, []))
+        spans = tokenizer.spans(text, pieces)
+        if self._find is None:
+            places, ranges = joined_words(space_words(text), spans)
+        else:
+            ranges = piece_ranges(self._find(text), spans)
+            places = self._find(text) if ranges else []
+        words = words_at(text, places)
+        return EncodedLine(indices, sentence_of([], words, pieces, ranges, []), text, tuple(places))
+
+    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+        """Return the text of a translation as people write it, and the places of its words."""
+        if not (self.target.tokenizer.marks_ends and self._find is None):
+            return line.text, line.places
+        text = MosesDetokenizer((self.languages[1] or "en")[:2])(line.given_words)
+        return text, places_of(text, line.given_words)
 
     def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
@@ -183,4 +200,5 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
 
 def _finder(text: TextOptions, language: str | None) -> WordFinder | None:
     """What finds the words of natural text; None where words are given, separated by spaces."""
-    return None if text.tokenizer is None else word_finder("moses", language=(language or "en")[:2])
+    moses = replace(text, words="moses") if text.tokenizer is not None and text.words is None else text
+    return moses.finder(language)

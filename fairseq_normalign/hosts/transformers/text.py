@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...alignment.pieces import Segmentation, Sentence, Span
-from ...files import words_of
 from ...text.encoding import CACHED_WORDS, LONGEST_WORD, EncodedLine
-from ...text.offsets import piece_spans, piece_texts, pieces_of_words
+from ...text.offsets import piece_ranges, piece_spans, piece_texts, pieces_of_words
 from ...text.tags import TAGS
-from ...text.words import WordFinder, space_words, words_at
+from ...text.words import (
+    WordFinder,
+    join_unspaced,
+    lowered,
+    may_be_unspaced,
+    space_words,
+    spaced_words,
+    words_at,
+)
 
 END_OF_WORD = "</w>"
 """How FSMT marks the last piece of a word."""
@@ -125,8 +132,9 @@ def _target_indices(tokenizer: Any) -> dict[str, int] | None:
 class TokenizerLines:
     """Encodes the lines of one side; see :class:`fairseq_normalign.text.encoding.LineCoder`.
 
-    Words are those that spaces separate, or what ``words`` finds in natural text. Every word has pieces of its own:
-    where a piece of the whole line would reach into two words, or a word would have none, words are split one by one.
+    Words are those that spaces separate, or what ``words`` finds in natural text. Where a piece of the whole line would
+    reach into two words that spaces separate, or one would have none, words are split one by one; words found in
+    natural text, and those of scripts without spaces, share the piece.
     """
 
     def __init__(
@@ -150,37 +158,51 @@ class TokenizerLines:
         self.seen = 0
         self.unknown = 0
 
-    def __call__(self, line: str) -> EncodedLine:
-        """Return the pieces, indices and words of a line; language tags in front of it are no words."""
-        tags, text = self._without_tags(line)
-        if self._find is None:
-            text = " ".join(words_of(text))
-        if self._lowercase:
-            text = text.lower()
-        places = (self._find or space_words)(text)
-        words = words_at(text, places)
-        return self._encoded(tags, words, *self._split(text, places, words))
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+        """Return the pieces, indices and words of a line; language tags in front of it are no words.
 
-    def _without_tags(self, line: str) -> tuple[list[int], str]:
-        """The indices of the tags in front of a line that the model knows, and the rest of the line."""
+        ``places``: where its words are, if that is known.
+        """
+        tags, start = self._tags_of(line)
+        find = self._find or space_words
+        if places is None:
+            places = [(start + one, start + other) for one, other in find(line[start:])]
+        text, inner, natural = self._text(line, start, places)
+        if self._lowercase:
+            text = lowered(text)
+        words = words_at(text, inner)
+        return self._encoded(line, places, tags, words, *self._split(text, inner, words, natural))
+
+    def _text(self, line: str, start: int, places: Sequence[Span]) -> tuple[str, list[Span], bool]:
+        """What the tokenizer reads, the words in it, and whether they may share pieces."""
+        if self._find is not None:
+            return line[start:], [(one - start, other - start) for one, other in places], True
+        spaced, inner = spaced_words(line, places)
+        if not may_be_unspaced(line) or self.tokenizer.marks_ends:
+            return spaced, inner, False
+        text, joined = join_unspaced(line, places)
+        return text, joined, text != spaced
+
+    def _tags_of(self, line: str) -> tuple[list[int], int]:
+        """The indices of the tags in front of a line that the model knows, and where they end."""
         found: list[int] = []
-        while True:
-            first, _, rest = line.lstrip(" \t").partition(" ")
-            index = self.tokenizer.index(first) if self._is_tag(first) else self.tokenizer.unknown
+        for start, end in space_words(line):
+            tag = line[start:end]
+            index = self.tokenizer.index(tag) if self._is_tag(tag) else self.tokenizer.unknown
             if index is None or index == self.tokenizer.unknown:
-                return found, line
+                return found, start
             found.append(index)
-            line = rest
+        return found, len(line)
 
     def _split(
-        self, text: str, places: Sequence[Span], words: Sequence[str]
+        self, text: str, places: Sequence[Span], words: Sequence[str], natural: bool
     ) -> tuple[list[str], list[int], list[Span]]:
-        """-> pieces, indices, the range of pieces of each word."""
+        """-> pieces, indices, the range of pieces of each word; ``natural``: words may share pieces."""
         given = self._find is None and self.tokenizer.marks_ends
         if not given and all(len(word) <= LONGEST_WORD for word in words):
             pieces, indices, spans = self.tokenizer(text)
-            ranges = word_ranges(places, spans)
-            if ranges is not None:
+            ranges = piece_ranges(places, spans) if natural else word_ranges(places, spans)
+            if ranges:
                 return pieces, indices, ranges
         return self._word_by_word(words)
 
@@ -202,7 +224,14 @@ class TokenizerLines:
         return self._known[word]
 
     def _encoded(
-        self, tags: list[int], words: Sequence[str], pieces: list[str], indices: list[int], ranges: Sequence[Span]
+        self,
+        line: str,
+        places: Sequence[Span],
+        tags: list[int],
+        words: Sequence[str],
+        pieces: list[str],
+        indices: list[int],
+        ranges: Sequence[Span],
     ) -> EncodedLine:
         self.seen += len(indices)
         self.unknown += indices.count(self.tokenizer.unknown) if self.tokenizer.unknown is not None else 0
@@ -210,6 +239,8 @@ class TokenizerLines:
         return EncodedLine(
             [*front, *indices, *back],
             sentence_of(self.tokenizer.pieces_of(front), words, pieces, ranges, self.tokenizer.pieces_of(back)),
+            line,
+            tuple(places),
         )
 
 
@@ -219,7 +250,7 @@ def sentence_of(
     """Return pieces and words as a sentence; what is in no range, in front and behind above all, is no word."""
     every = (*front, *pieces, *back)
     moved = tuple((start + len(front), stop + len(front)) for start, stop in ranges)
-    inside = [position for span in moved for position in range(*span)]
+    inside = sorted({position for span in moved for position in range(*span)})
     specials = tuple(sorted(set(range(len(every))).difference(inside)))
     return Sentence(
         every,

@@ -78,8 +78,10 @@ def test_the_words_of_a_translation_cover_its_pieces(folder, name):
         target = loaded(folder, name, tokenizer).translate(SOURCES[:1], beam=1)[0][0].target
         sentence = target.sentence
         assert len(sentence.pieces) == len(target.indices)
-        covered = [position for span in sentence.by_word.spans for position in range(*span)]
+        covered = {position for span in sentence.by_word.spans for position in range(*span)}
+        assert covered.isdisjoint(sentence.by_word.specials)
         assert sorted([*covered, *sentence.by_word.specials]) == list(range(len(sentence.pieces)))
+        assert target.given_words == sentence.words
 
 
 def test_one_checkpoint_for_both_directions_is_loaded_once(folder):

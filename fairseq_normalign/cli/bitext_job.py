@@ -1,0 +1,179 @@
+"""What the verbs share that work through a whole bitext: files, choice of readings, progress. Not a verb."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..alignment.experts import parse_expert
+from ..alignment.readings import Reading
+from ..errors import NormalignError, note
+from ..files import STDIO, is_stream
+from .model_arguments import SYMMETRIZATION, bitext_aligner, prepare_torch
+from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
+
+if TYPE_CHECKING:
+    from ..aligning.bitext import Bitext
+    from ..aligning.directions import BitextAligner
+    from ..aligning.job import Files
+    from ..aligning.processes import Processes
+
+WITHOUT_EFFECT = {
+    *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
+    *("data", "reverse_data", "threads", "keep", "keep_to"),
+}
+"""Arguments that may change between an interrupted run and the one that goes on."""
+
+EMPTY, TOO_LONG = "empty", "too long"
+
+
+def add_job_arguments(group: argparse._ArgumentGroup) -> None:
+    """What is done with an interrupted run."""
+    group.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
+    group.add_argument("--restart", action="store_true", help="throw away what an interrupted run has done")
+    group.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+
+
+def in_processes(args: argparse.Namespace, run: Callable[[Processes], None]) -> int:
+    """Run a job in each of the processes that torchrun started, or in this one; return the exit code."""
+    prepare_torch(args)
+    from ..aligning.processes import processes
+
+    with processes() as group:
+        try:
+            run(group)
+        except NormalignError:
+            if group.is_first:
+                raise
+            return 2  # the first process says it
+    return 0
+
+
+def check_job(args: argparse.Namespace, group: Processes) -> None:
+    """Raise an error for arguments that do not go together."""
+    if args.resume and is_stream(args.output):
+        raise NormalignError("--resume needs a file to go on with: -o FILE")
+    if args.resume and args.restart:
+        raise NormalignError("give --resume or --restart, not both")
+    check_choice(args)
+    if group.count > 1 and STDIO in (args.source, args.target, getattr(args, "bitext", None)):
+        raise NormalignError("several processes cannot share standard input; give files")
+
+
+def end_early(verb: str, files: Files | None) -> None:
+    """End a job early, and say where what is done is kept."""
+    if files and files.abandon():
+        note(f"normalign {verb}: what is done is kept in {files.kept}; --resume goes on")
+
+
+def open_files(args: argparse.Namespace, outputs: Sequence[str], lines: int | None, *, whole: bool = False) -> Files:
+    """Return the files of a job over ``lines`` pairs; ``whole``: they cannot be continued."""
+    from ..resumable import PlainFiles, ResumableFiles, UnfinishedRun, can_be_continued
+
+    if whole or not can_be_continued(args.output):
+        return PlainFiles(outputs)
+    try:
+        return ResumableFiles(outputs, _job(args, lines), resume=args.resume, restart=args.restart)
+    except UnfinishedRun as error:
+        raise NormalignError(f"{error}; --resume goes on with it, --restart throws it away") from None
+
+
+def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
+    """What must not change while a run is interrupted. The texts are watched by their content."""
+    from ..aligning.build import dictionaries, fingerprint
+
+    described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
+    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice", "learn_from"):
+        given = described.get(name) or []
+        described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
+    job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
+    known = dictionaries(args.path, args.data)
+    if args.reverse_path:
+        known += dictionaries(args.reverse_path, args.reverse_data)
+    return {**job, "the dictionaries": [fingerprint(file) for file in known], "the number of lines": lines}
+
+
+def settled_aligner(
+    args: argparse.Namespace,
+    bitext: Bitext,
+    files: Files | None,
+    group: Processes,
+    *,
+    verb: str,
+    level: str = "word",
+    combine: str = SYMMETRIZATION,
+) -> BitextAligner:
+    """Return the models of a job with their readings, which the first process settles for all."""
+    from ..aligning.options import layer_argument
+
+    layer = layer_argument(args.layer)
+    options = alignment_options(args, layer)
+    aligner = bitext_aligner(args, options, level=level, combine=combine)
+    if layer == "auto" or chooses_readings(args, options):
+        settled = _settle(args, verb, aligner, bitext, files) if files else None
+        for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
+            if direction is not None:
+                direction.aligner.read_with(parse_expert(expert))
+    take_given_readings(args, options, aligner)
+    return aligner
+
+
+def _settle(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
+    """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
+    if not files.journal.choice:
+        choose = _one_layer if args.layer == "auto" else _readings
+        files.journal.choice = choose(args, verb, aligner, bitext)
+    return files.journal.choice
+
+
+def _readings(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
+    from ..aligning.choose import choose_readings, sentence_of_choice
+    from ..aligning.choose_layer import SAMPLE
+
+    choices = choose_readings(aligner, bitext.first(SAMPLE))
+    for which, choice in zip(("", "the other direction "), choices, strict=False):
+        note(f"normalign {verb}: {which}{sentence_of_choice(choice)}")
+    return [str(choice.expert) for choice in choices]
+
+
+def _one_layer(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
+    from ..aligning.choose_layer import SAMPLE, judge_by_text
+    from ..alignment.steps_to_words import SETTINGS
+    from ..analysis.layer_choice import sentence_of
+
+    settings = (args.setting,) if args.setting else SETTINGS
+    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
+    note(f"normalign {verb}: {sentence_of(verdict.choice, verdict.criteria, '--')}")
+    choices = [verdict.choice]
+    if verdict.reverse_choice is not None:
+        note(f"normalign {verb}: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria, '--')}")
+        choices.append(verdict.reverse_choice)
+    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
+
+
+def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:
+    """Return a bar that the first process shows on a terminal, or where it is asked for."""
+    from tqdm import tqdm
+
+    return tqdm(
+        total=total,
+        initial=files.journal.counts.get("pairs", 0) if files else 0,
+        unit=" pairs",
+        disable=not files or not (args.progress or sys.stderr.isatty()),
+        dynamic_ncols=True,
+        smoothing=0.05,
+    )
+
+
+def report_skipped(verb: str, counts: Counter[str], what: str) -> None:
+    """Say how many pairs have ``what``, because they could not be aligned."""
+    empty, long = counts[EMPTY], counts[TOO_LONG]
+    if empty or long:
+        print(
+            f"normalign {verb}: {empty + long} of {counts['pairs']} pairs have {what}: "
+            f"{empty} empty on one side, {long} longer than the model's positions",
+            file=sys.stderr,
+        )

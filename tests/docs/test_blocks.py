@@ -1,0 +1,68 @@
+"""Every code block of the documentation runs on the toy's models, or says why not."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fairseq_normalign import toy
+from tests.conftest import PROGRAMS, REPOSITORY
+from tests.docs.blocks import RUNNABLE, CodeBlock, blocks_of, indented_blocks, page_mark, pages
+
+FORMULAS = {"concepts.md"}
+"""Pages whose indented blocks are no code."""
+
+
+def run_block(block: CodeBlock, folder: Path) -> str:
+    command = [sys.executable, "-c", block.text] if block.language == "python" else ["bash", "-euc", block.text]
+    path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    settings = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=settings, check=False)
+    assert result.returncode == 0, f"{block.text}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
+    return result.stdout
+
+
+def to_run(page: Path) -> list[CodeBlock]:
+    return [block for block in blocks_of(page.read_text(encoding="utf-8")) if block.mark in ("run", "output")]
+
+
+@pytest.mark.parametrize("page", pages(REPOSITORY), ids=lambda page: page.name)
+def test_every_block_says_whether_it_runs(page):
+    text = page.read_text(encoding="utf-8")
+    if page_mark(text) is None:
+        assert not [block.text for block in blocks_of(text) if block.language in RUNNABLE and not block.mark]
+        assert page.name in FORMULAS or not indented_blocks(text)
+
+
+@pytest.mark.parametrize("page", [page for page in pages(REPOSITORY) if to_run(page)], ids=lambda page: page.name)
+def test_blocks_run(page, tmp_path):
+    pytest.importorskip("fairseq", reason="the toy is a pair of fairseq checkpoints")
+    folder = tmp_path / "folder"
+    if page.name == "getting_started.md":
+        folder.mkdir()
+    else:
+        toy.copy_to(folder)
+    printed = ""
+    for block in to_run(page):
+        if block.mark == "output":
+            assert [line.rstrip() for line in printed.strip("\n").splitlines()] == block.text.rstrip().splitlines()
+        else:
+            printed = run_block(block, folder)
+
+
+def test_the_script_of_the_readme_is_short_and_aligns(tmp_path):
+    pytest.importorskip("fairseq", reason="the toy is a pair of fairseq checkpoints")
+    (block,) = [block for block in to_run(REPOSITORY / "README.md") if block.language == "python"]
+    assert len([line for line in block.text.splitlines() if line.strip()]) <= 15
+    toy.copy_to(tmp_path / "folder")
+    printed = run_block(block, tmp_path / "folder")
+    first, *_ = printed.splitlines()
+    name, aer = first.split()
+    assert name == "AER"
+    assert float(aer) < 0.4
+    assert (tmp_path / "folder" / "first.png").read_bytes().startswith(b"\x89PNG")
+    assert len((tmp_path / "folder" / "links.txt").read_text().splitlines()) == 100

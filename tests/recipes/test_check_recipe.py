@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import random
+import sys
+
+import numpy as np
+import pytest
+
+from tests.recipes.conftest import RECIPES
+
+sys.path.insert(0, str(RECIPES / "check"))
+from damage import KINDS, damaged_pairs
+from measure import auc
+
+
+@pytest.fixture
+def pairs():
+    chance = random.Random(1)
+    letters = [f"w{number}" for number in range(50)]
+
+    def sentence() -> list[str]:
+        return [*chance.choices(letters, k=5), ",", *chance.choices(letters, k=chance.randint(5, 8)), "."]
+
+    return [(sentence(), sentence()) for _ in range(20)]
+
+
+def test_every_kind_is_damaged_as_it_says_and_the_same_for_the_same_seed(pairs):
+    found = damaged_pairs(pairs, 3)
+    assert found == damaged_pairs(pairs, 3)
+    assert found != damaged_pairs(pairs, 4)
+    assert {kind for _, kind, _ in found} == {"true", *KINDS}
+    for number, kind, pair in found:
+        source, target = pairs[number]
+        if kind in ("a_other", "b_same_length"):
+            assert pair.target != target
+            assert pair.target in [other for _, other in pairs]
+            assert kind == "a_other" or len(pair.target) == len(target)
+        elif kind == "c_half":
+            assert pair.bad
+            assert not {pair.target[place] for place in pair.bad} & set(target)
+        elif kind == "d_dropped":
+            assert 0 < len(pair.target) < len(target) - 2
+        elif kind == "e_added":
+            assert len(pair.source) > len(source) + 2
+        elif kind == "f_repeated":
+            assert [word for place, word in enumerate(pair.target) if place not in pair.bad] == target
+
+
+def test_auc_counts_the_couples_in_the_right_order():
+    chance = np.random.default_rng(1)
+    good, bad = chance.integers(2, 6, 7), chance.integers(0, 5, 9)
+    slow = np.mean([1.0 if one > other else 0.5 if one == other else 0.0 for one in good for other in bad])
+    assert auc(good.astype(float), bad.astype(float)) == pytest.approx(slow)
