@@ -36,12 +36,13 @@ from .requirements import explained_imports
 from .version import __version__
 
 if TYPE_CHECKING:
+    from .aligned_pair import Alignment
     from .alignment.dump import Dump
     from .alignment.gold import Gold, read_gold, read_links, write_links
     from .alignment.score import Score, score
     from .alignment.symmetrize import symmetrize
     from .errors import NormalignError
-    from .interface import Alignment, AlignmentModel, list_methods, load
+    from .interface import AlignmentModel, list_methods, load
 
 __all__ = [
     "Alignment",
@@ -65,7 +66,7 @@ __all__ = [
 HOST = "fairseq"
 
 _PLACES = {
-    "Alignment": "interface",
+    "Alignment": "aligned_pair",
     "AlignmentModel": "interface",
     "Dump": "alignment.dump",
     "Gold": "alignment.gold",

@@ -7,13 +7,11 @@ import errno
 import itertools
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, TextIO
 
 from .errors import NormalignError, reason_of
@@ -190,7 +188,7 @@ def output_place(path: str | Path) -> Path:
         if not os.access(place, os.W_OK):
             raise NormalignError(f"{path}: cannot be written to")
         return place
-    _check_parent(path, place.parent)
+    check_parent(path, place.parent)
     return place
 
 
@@ -244,7 +242,8 @@ def _descriptor(path: str | Path) -> int | None:
     return None
 
 
-def _check_parent(path: str | Path, parent: Path) -> None:
+def check_parent(path: str | Path, parent: Path) -> None:
+    """Raise an error when nothing can be written into the directory ``parent`` of ``path``."""
     if not parent.is_dir():
         raise NormalignError(f"{path}: there is no directory {parent}")
     if not os.access(parent, os.W_OK | os.X_OK):
@@ -281,7 +280,7 @@ def _replacing(place: Path, mode: str) -> Iterator[Any]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(unfinished, 0o666 & ~_umask())
+        os.chmod(unfinished, 0o666 & ~umask())
         put_in_place(unfinished, place)
     except BaseException:
         with contextlib.suppress(OSError):
@@ -296,62 +295,12 @@ def put_in_place(finished: str | Path, place: Path) -> None:
     os.replace(finished, place)
 
 
-def check_new_directory(path: str | Path, what: str) -> None:
-    """Fail now when no new directory for ``what`` (as "a dump") could be made at ``path`` later."""
-    if not str(path):
-        raise NormalignError(f"{what} needs a directory to be written to; '' is none")
-    if os.path.lexists(path):
-        raise NormalignError(f"{path}: exists already; {what} is written to a new directory")
-    _check_parent(path, Path(path).parent)
-
-
-class NewDirectory:
-    """A directory that appears at its place whole, or not at all. It is filled at ``beside`` and renamed at the end.
-
-    In a ``with`` block, ``beside`` is what ``as`` gives; leaving it without an error completes the directory.
-    """
-
-    def __init__(self, path: str | Path, what: str) -> None:
-        """``what``: what is written there, as "a dump", for messages."""
-        check_new_directory(path, what)
-        self.path = Path(path)
-        try:
-            self.beside = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part"))
-        except OSError as error:
-            raise NormalignError(f"{path}: {reason_of(error)}") from None
-
-    def complete(self) -> None:
-        """Put the directory at its place."""
-        try:
-            os.chmod(self.beside, 0o777 & ~_umask())
-            os.rename(self.beside, self.path)
-        except OSError as error:
-            self.abandon()
-            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
-
-    def abandon(self) -> None:
-        """Leave nothing behind."""
-        shutil.rmtree(self.beside, ignore_errors=True)
-
-    def __enter__(self) -> Path:
-        return self.beside
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self.complete()
-            return
-        self.abandon()
-        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
-            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
-
-
 def _text_options(mode: str) -> dict[str, Any]:
     return {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
 
 
-def _umask() -> int:
+def umask() -> int:
+    """Return the permissions that new files must not have."""
     current = os.umask(0)
     os.umask(current)
     return current

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .aligned_pair import Alignment
 from .aligning.aligner import AlignedPair
+from .aligning.both_directions import BitextAligner
 from .aligning.build import make_bitext_aligner
 from .aligning.choose import MANY, choose_readings, sentence_of_choice
-from .aligning.directions import BitextAligner, Keep, PairAlignment
+from .aligning.directions import Keep, PairAlignment
 from .aligning.options import DEFAULT_SETTING, AlignmentOptions
-from .alignment.decide import Link
 from .alignment.experts import AGREEMENT_FLOOR, Expert
-from .alignment.formats import pharaoh
-from .alignment.formats.json_lines import AlignedPair as JsonPair
-from .alignment.formats.json_lines import to_json
 from .alignment.readings import Reading
 from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from .attribution import METHODS
@@ -34,67 +31,6 @@ AUTO = "auto"
 
 Names = str | Path | Sequence[str | Path] | None
 """One file for both sides, or the source's and the target's."""
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """A sentence pair in words and its links."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    links: list[Link]
-    """(source, target), 0-based positions of words, sorted."""
-    confidence: list[float] = field(default_factory=list)
-    """One number from 0 to 1 per link."""
-    soft: np.ndarray | None = field(default=None, repr=False)
-    """[target words, source words]: what the links were decided by; None where the pair could not be aligned."""
-    readings: Mapping[Reading, np.ndarray] = field(default_factory=dict, repr=False)
-    """[target words, source words] of every reading of the forward model that was asked for."""
-    score: float | None = None
-    """Mean log-probability of the target's pieces and its end, natural logarithm; of translations, and where asked."""
-    skipped: str | None = None
-    """Why the pair was not aligned: 'empty' or 'too long'."""
-    source_text: str = field(default="", repr=False)
-    """The line as it was given; of a translation, as it was translated."""
-    target_text: str = field(default="", repr=False)
-    source_spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
-    """``(start, end)`` of each source word in ``source_text``."""
-    target_spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
-    """``(start, end)`` of each target word in ``target_text``."""
-
-    def pharaoh(self) -> str:
-        """Return the links as text: ``0-0 1-2``.
-
-        >>> Alignment(("das", "Haus"), ("the", "house"), [(0, 0), (1, 1)]).pharaoh()
-        '0-0 1-1'
-        """
-        return pharaoh(self.links)
-
-    def json(self) -> str:
-        """Return the pair as a line of JSON: both texts, the places of their words, links with their confidence.
-
-        >>> pair = Alignment(("ja",), ("yes",), [(0, 0)], [0.5], source_text="ja", target_text="yes")
-        >>> pair.json()[-57:]
-        '"links": [{"source": 0, "target": 0, "confidence": 0.5}]}'
-        """
-        known = dict(zip(self.links, self.confidence, strict=False))
-        links = [(source, target, True) for source, target in self.links]
-        return to_json(JsonPair(self.source_text, self.target_text, self.source_spans, self.target_spans, links, known))
-
-    def draw(self, path: str | Path | None = None) -> str | None:
-        """Draw the pair: to a figure at ``path`` (.png, .svg, .pdf), or return it as text for a terminal."""
-        from .report.one_alignment import as_figure, as_text, pair_to_draw
-
-        pair = pair_to_draw(self.source, self.target, self.links, self.soft)
-        if path is None:
-            return as_text(pair)
-        as_figure(pair, path)
-        return None
-
-    def _repr_html_(self) -> str:
-        from .report.one_alignment import as_html
-
-        return as_html(self.source, self.target, self.links, self.soft)
 
 
 def load(

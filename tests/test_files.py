@@ -15,7 +15,6 @@ from fairseq_normalign import packed
 from fairseq_normalign.alignment.gold import read_links
 from fairseq_normalign.errors import NormalignError, one_line
 from fairseq_normalign.files import (
-    NewDirectory,
     check_distinct,
     check_writable,
     is_stream,
@@ -23,6 +22,7 @@ from fairseq_normalign.files import (
     read_lines,
     read_parallel,
 )
+from fairseq_normalign.new_directory import NewDirectory
 
 TEXT = "eins\nzwei ä\n" * 3000
 

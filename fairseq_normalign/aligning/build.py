@@ -15,7 +15,8 @@ from ..hosts.options import ModelOptions
 from ..text.options import TextOptions
 from ..text.vocabulary import check_words_known
 from .aligner import Aligner
-from .directions import BitextAligner, Direction
+from .both_directions import BitextAligner
+from .directions import Direction
 from .doubts import check_mirrored
 from .options import AlignmentOptions
 

@@ -14,7 +14,8 @@ from ..analysis.translation_check import PairCheck, PairEvidence, SideLogProbs, 
 from ..attribution.rollout import Rollout
 from ..hosts.protocol import Batch, EncodedPair, HostModel
 from .bitext import Bitext, Pair, Window
-from .directions import BitextAligner, Direction, EncodedAligner, Keep
+from .both_directions import BitextAligner
+from .directions import Direction, EncodedAligner, Keep
 from .job import Count, Files, Part, run_job
 from .processes import Processes
 

@@ -9,9 +9,10 @@ from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..analysis.decisions import PairDecisions
 from ..hosts.protocol import EncodedPair
 from .bitext import Pair
+from .both_directions import BitextAligner
 from .choose_layer import SAMPLE, check_layerwise
 from .decisions import Survey
-from .directions import BitextAligner, EncodedAligner
+from .directions import EncodedAligner
 
 MANY = LEAST_PAIRS
 """Fewer pairs are too few to choose by."""

@@ -11,8 +11,9 @@ from ..attribution import method_class
 from ..errors import NormalignError
 from ..hosts.protocol import EncodedPair
 from .bitext import Pair
+from .both_directions import BitextAligner
 from .decisions import Survey
-from .directions import BitextAligner, EncodedAligner
+from .directions import EncodedAligner
 
 SAMPLE = 500
 """Pairs that a choice is made by."""

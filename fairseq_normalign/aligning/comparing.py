@@ -13,8 +13,9 @@ from ..analysis.decisions import PairDecisions
 from ..errors import NormalignError
 from ..hosts.protocol import EncodedPair
 from .bitext import Pair
+from .both_directions import BitextAligner
 from .decisions import Survey
-from .directions import BitextAligner, Direction
+from .directions import Direction
 
 
 @dataclass(frozen=True)

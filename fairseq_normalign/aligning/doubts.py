@@ -11,7 +11,8 @@ from ..analysis.attention_batch import Inventory
 from ..errors import NormalignError
 from ..hosts.protocol import EncodedPair
 from .bitext import Pair
-from .directions import BitextAligner, Direction
+from .both_directions import BitextAligner
+from .directions import Direction
 
 SAMPLE = 100
 """Pairs that are looked at."""

@@ -18,7 +18,8 @@ from ..errors import NormalignError
 from ..files import words_of
 from ..resumable import ANEW, PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
-from .directions import BitextAligner, Keep, PairAlignment
+from .both_directions import BitextAligner
+from .directions import Keep, PairAlignment
 from .processes import Processes
 
 Files = ResumableFiles | PlainFiles

@@ -9,7 +9,8 @@ from pathlib import Path
 from ..analysis.hmm import HmmAligner
 from ..files import read_parallel
 from .bitext import Bitext, Pair
-from .directions import BitextAligner, Posteriors
+from .both_directions import BitextAligner
+from .directions import Posteriors
 
 Words = tuple[Sequence[str], Sequence[str]]
 

@@ -12,7 +12,8 @@ from ..alignment.look_names import BOTH, REVERSED, look_name, product_name
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading
 from ..hosts.protocol import EncodedPair
-from .directions import BitextAligner, EncodedAligner, Keep, PairAlignment
+from .both_directions import BitextAligner
+from .directions import EncodedAligner, Keep, PairAlignment
 from .every_reading import EveryReading, windows
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from ..alignment.decide import Link
 from ..hosts.protocol import EMPTY, TOO_LONG, EncodedPair, Hypothesis
 from ..text.batching import batches_by_length
-from .directions import BitextAligner
+from .both_directions import BitextAligner
 
 WINDOW = 512
 """Lines that are read ahead, so that lines of like length are translated together."""

@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import NormalignError, reason_of
-from ..files import NewDirectory, check_regular
+from ..files import check_regular
+from ..new_directory import NewDirectory
 from .pieces import Segmentation
 
 VERSION = 1

@@ -21,7 +21,11 @@ def look_name(reading: Reading) -> str:
 
 
 def product_name(expert: Expert) -> str:
-    """Return how the product of an expert's readings is called: 'two looks', or the look itself if it is one."""
+    """Return how the product of an expert's readings is called: 'two looks', or the look itself if it is one.
+
+    >>> product_name(Expert((Reading("norms", 0, 1, "awi"), Reading("norms", 2, None, "awo")), (1.0, 1.0)))
+    'two looks'
+    """
     if len(expert.readings) == 1:
         return look_name(expert.readings[0])
     return TWO_LOOKS if len(expert.readings) == 2 else f"{len(expert.readings)} looks"

@@ -60,6 +60,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_text_arguments(parser, required=False, bitext=True)
     add_choice_argument(add_reading_arguments(parser))
     add_symmetrize_argument(add_reverse_arguments(parser))
+    _add_expert_arguments(parser)
+    writing = parser.add_argument_group("writing")
+    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
+    writing.add_argument("--format", choices=("pharaoh", "jsonl"), default="pharaoh", help="how they are written")
+    writing.add_argument("--write-words", metavar="PREFIX", help="the words that links count: PREFIX.source, .target")
+    writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
+    writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
+    writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
+    writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
+    add_job_arguments(writing)
+
+
+def _add_expert_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vote",
         nargs="+",
@@ -84,15 +97,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="X",
         help=f"how many times what they link counts ({VOTE:g}; with --learn 2)",
     )
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
-    writing.add_argument("--format", choices=("pharaoh", "jsonl"), default="pharaoh", help="how they are written")
-    writing.add_argument("--write-words", metavar="PREFIX", help="the words that links count: PREFIX.source, .target")
-    writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
-    writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
-    writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
-    writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
-    add_job_arguments(writing)
 
 
 def run(args: argparse.Namespace) -> int:

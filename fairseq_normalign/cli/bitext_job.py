@@ -17,7 +17,7 @@ from .reading_arguments import alignment_options, check_choice, chooses_readings
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Bitext
-    from ..aligning.directions import BitextAligner
+    from ..aligning.both_directions import BitextAligner
     from ..aligning.job import Files
     from ..aligning.processes import Processes
 

@@ -17,7 +17,7 @@ from ..text.words import WORD_KINDS
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
-    from ..aligning.directions import BitextAligner
+    from ..aligning.both_directions import BitextAligner
     from ..aligning.options import AlignmentOptions
     from ..hosts.options import ModelOptions
     from ..text.options import TextOptions

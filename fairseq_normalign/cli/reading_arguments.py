@@ -11,7 +11,7 @@ from ..errors import NormalignError
 from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner
 
 if TYPE_CHECKING:
-    from ..aligning.directions import BitextAligner
+    from ..aligning.both_directions import BitextAligner
     from ..aligning.options import AlignmentOptions
 
 

@@ -13,7 +13,7 @@ import argparse
 
 from ..alignment.look_names import BOTH, TWO_LOOKS
 from ..errors import NormalignError, note
-from ..files import check_new_directory
+from ..new_directory import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
 

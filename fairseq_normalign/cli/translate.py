@@ -40,7 +40,7 @@ from .model_arguments import (
 from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 if TYPE_CHECKING:
-    from ..aligning.directions import BitextAligner
+    from ..aligning.both_directions import BitextAligner
     from ..aligning.translating import TranslatedLine, Translation
 
 

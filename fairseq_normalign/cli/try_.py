@@ -23,8 +23,9 @@ from ..errors import NormalignError, note
 from ..files import check_writable, read_parallel
 
 if TYPE_CHECKING:
+    from ..aligned_pair import Alignment
     from ..alignment.read_pair import ReadPair
-    from ..interface import Alignment, AlignmentModel
+    from ..interface import AlignmentModel
 
 SHOWN = (2, 3, 5)
 """The pairs of the toy's own text that are shown, counted from 1."""

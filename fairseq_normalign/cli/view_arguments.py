@@ -39,7 +39,7 @@ from .reading_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..aligning.directions import BitextAligner
+    from ..aligning.both_directions import BitextAligner
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:

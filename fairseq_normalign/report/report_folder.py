@@ -14,7 +14,7 @@ from ..alignment.readings import Reading
 from ..analysis.comparison import Comparison
 from ..analysis.error_rates import System
 from ..analysis.examples import ChosenExamples, Example
-from ..files import NewDirectory, check_new_directory
+from ..new_directory import NewDirectory, check_new_directory
 from .comparison import draw_layers, render_comparison
 from .figures import Style, save_figure
 from .page import asset, write_page
