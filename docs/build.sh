@@ -9,5 +9,5 @@ if ! "$python" -c 'import material' 2>/dev/null; then
   exit 2
 fi
 export NO_MKDOCS_2_WARNING=1
-PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} "$python" -m mkdocs build --strict --quiet ${1:+--site-dir "$(realpath -m "$1")"}
+PYTHONPATH=$PWD${PYTHONPATH:+:$PYTHONPATH} "$python" -m mkdocs build --strict ${1:+--site-dir "$(realpath -m "$1")"}
 echo "${1:-site}/index.html"
