@@ -44,7 +44,9 @@ def test_view_of_a_checkpoint_writes_a_page(plain_checkpoint, binarized, bitext,
     assert main(["view", *model, *texts, "--html", str(tmp_path / "p.html")]) == 0
     text = (tmp_path / "p.html").read_text(encoding="utf-8")
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
-    assert [(method["name"], method["layers"]) for method in data["methods"]] == [("weights", 3), ("norms", 3)]
+    found = [(method["name"], method["layers"]) for method in data["methods"]]
+    assert found[:2] == [("weights", 3), ("norms", 3)]
+    assert found[2:] == [("AWI look (norms 1)", 1), ("AWO look (norms 3)", 1), ("two looks", 1)]
     assert len(data["sentences"]) == 5
     capsys.readouterr()
     assert main(["view", *model, "--source-text", "d1 d2", "--target-text", "x2 x1", "--method", "norms"]) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -182,7 +183,12 @@ def test_check(room, tmp_path, name):
 
 def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
     """Marian splits German as a source and German as a target by different models."""
-    both = [*model(room, "marian"), "--reverse-path", str(room / "marian"), *text(room)]
+    back = tmp_path / "back"  # the same model under the name of the other direction
+    shutil.copytree(room / "marian", back)
+    config = json.loads((back / "tokenizer_config.json").read_text(encoding="utf-8"))
+    config["source_lang"], config["target_lang"] = config["target_lang"], config["source_lang"]
+    (back / "tokenizer_config.json").write_text(json.dumps(config), encoding="utf-8")
+    both = [*model(room, "marian"), "--reverse-path", str(back), *text(room)]
     assert main(["align", *both, "--level", "piece", "-o", str(tmp_path / "links")]) == 2
     assert "into different pieces" in capsys.readouterr().err
     assert main(["align", *both, "-o", str(tmp_path / "links")]) == 0
@@ -190,9 +196,9 @@ def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
 
 def test_a_translation_whose_words_the_other_direction_splits_otherwise(room, tmp_path, monkeypatch, capsys):
     """Moses may split the words of a translation once more: it is then left without links, and said."""
-    from fairseq_normalign.aligning import directions
+    from fairseq_normalign.aligning import both_directions
 
-    monkeypatch.setattr(directions, "_differ", lambda one, other, level: True)
+    monkeypatch.setattr(both_directions, "_differ", lambda one, other, level: True)
     arguments = ["--source", str(room / "text.de"), "--beam", "1", "-o", str(tmp_path / "out")]
     assert main(["translate", *model(room, "m2m100"), "--reverse", *arguments, "--links", str(tmp_path / "l")]) == 0
     assert pairs(tmp_path / "l") == [""] * 12
