@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
+from typing import NoReturn
 
 from ..errors import NormalignError, one_line, reason_of
 from ..files import STDIO, check_distinct
@@ -73,10 +74,18 @@ def verb_module(verb: str) -> ModuleType:
     return importlib.import_module(f"{__name__}.{name}")
 
 
+class OneLineParser(argparse.ArgumentParser):
+    """A parser whose errors are one line, without the list of every option."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the mistake and where the options are listed, and end with exit code 2."""
+        self.exit(2, f"{self.prog}: error: {one_line(message)}; '{self.prog} --help' lists the options\n")
+
+
 def verb_parser(verb: str) -> argparse.ArgumentParser:
     """Return the parser of a verb's arguments."""
     module = verb_module(verb)
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog=f"normalign {verb}",
         description=module.__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -142,7 +151,7 @@ def _mistake(name: str, message: object) -> int:
 def _top_level(arguments: list[str]) -> int:
     width = max(map(len, VERBS)) + 2
     verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="normalign",
         description="Word alignments from Transformers that translate, by the lengths of the vectors they add.",
         epilog=f"verbs:\n{verbs}\n\n'normalign VERB --help' tells more of each.",
