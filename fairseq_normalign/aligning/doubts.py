@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -46,6 +47,11 @@ class Doubt:
 
 def doubts_of_text(direction: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
     """Return what is wrong with the first of these pairs for the model of this direction, as far as can be seen."""
+    with direction.uncounted():
+        return _doubts(direction, pairs)
+
+
+def _doubts(direction: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
     encoded = [pair for pair in direction.encode(pairs[:SAMPLE]) if not isinstance(pair, str)]
     found = []
     for place, (side, pieces) in enumerate(zip(("source", "target"), direction.host.inventories(), strict=True)):
@@ -83,7 +89,7 @@ def _turned(direction: Direction, encoded: Sequence[EncodedPair], pairs: Sequenc
         return None
     scores = [direction.host.scores(some[:SCORED]) for some in (list(encoded), exchanged)]
     as_given, turned = (sum(one) / len(one) for one in scores)
-    if turned <= as_given + BETTER:
+    if not (math.isfinite(as_given) and turned > as_given + BETTER):  # NaN is for the reader to report
         return None
     scored = f"{turned:.1f} against {as_given:.1f} nats per piece"
     return Doubt(TURNED, f"the model finds the text more probable with its sides exchanged ({scored})")
