@@ -11,6 +11,7 @@ from pathlib import Path
 import torch
 
 import fairseq_normalign
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 
 LANGUAGES = "de", "en"
 EXAMPLES = 100
@@ -37,7 +38,7 @@ def main() -> None:
 
 def shrink(checkpoint: Path, out: Path) -> None:
     """Keep the parameters, as float16, and the arguments, as those of fairseq's stock Transformer and task."""
-    state = torch.load(checkpoint, map_location="cpu", weights_only=False)
+    state = safe_load(str(checkpoint))
     history = {"criterion_name": "", "optimizer_name": "", "lr_scheduler_state": {}, "num_updates": 0}
     slim = {"args": stock_arguments(state["cfg"]["model"]), "model": halved(state["model"])}
     torch.save({**slim, "optimizer_history": [history], "extra_state": {}}, out)
