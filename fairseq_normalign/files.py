@@ -150,7 +150,7 @@ def open_output(path: str | Path) -> Iterator[TextIO]:
 
 @contextlib.contextmanager
 def open_binary_output(path: str | Path) -> Iterator[BinaryIO]:
-    """As :func:`open_output`, for bytes."""
+    """Open a file for bytes; the rest as in :func:`open_output`."""
     if is_stdout(path):
         yield sys.stdout.buffer
         sys.stdout.flush()

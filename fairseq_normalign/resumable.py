@@ -41,7 +41,7 @@ class Journal:
     """What the job was, by the names a user knows: compared when it is to go on."""
     steps: int = 0
     digest: str = ""
-    """Of the input up to here."""
+    """A digest of the input up to here."""
     counts: dict[str, int] = field(default_factory=dict)
     """What the job has counted so far."""
     choice: list[str] = field(default_factory=list)
@@ -300,7 +300,7 @@ def _check_fields(found: Journal) -> None:
 
 
 class PlainFiles:
-    """The same for standard output and devices, which cannot be continued; other files among them appear when whole."""
+    """Output to standard output and devices, which cannot be continued; other files among it appear when whole."""
 
     def __init__(self, paths: Sequence[str | Path]) -> None:
         check_distinct(paths)

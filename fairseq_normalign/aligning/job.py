@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, field
 from typing import Any
+
+import torch
 
 from ..alignment.decide import Link
 from ..alignment.dump import DumpWriter
 from ..alignment.formats import pharaoh
 from ..alignment.formats.json_lines import AlignedPair, to_json
+from ..alignment.pieces import Segmentation
 from ..errors import NormalignError
 from ..files import words_of
 from ..resumable import ANEW, PlainFiles, ResumableFiles
 from .bitext import Bitext, Window
 from .both_directions import BitextAligner
 from .directions import Keep, PairAlignment
+from .handing_out import AHEAD, Board, InOrder, help_out
 from .processes import Processes
 
 Files = ResumableFiles | PlainFiles
 Count = Callable[[int], object]
+
+
+def nobody(count: int) -> None:
+    """Tell nobody how many pairs are done."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +84,23 @@ class Part:
     """What is to be appended to each file."""
     counts: Counter[str] = field(default_factory=Counter)
     """What is to be counted beside the pairs, for example those that were skipped, by the reason."""
-    results: Sequence[Any] = ()
-    """What else the first process needs."""
+    dumped: list[dict[str, Any]] = field(default_factory=list)
+    """What a dump keeps of each pair, as plain data."""
     error: str | None = None
     """The user's mistake that ended the work on the window."""
 
+    def packed(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**vars(self), "counts": dict(self.counts)}
 
-Work = Callable[[Window], Part]
+    @classmethod
+    def unpacked(cls, plain: dict[str, Any]) -> Part:
+        """The other way round."""
+        return cls(**{**plain, "counts": Counter(plain["counts"])})
+
+
+Work = Callable[[Window, Count], Part]
+"""Works on a window, and tells how many pairs are done meanwhile."""
 
 
 def align_bitext(
@@ -94,47 +111,70 @@ def align_bitext(
     *,
     outputs: Outputs,
     dump: DumpWriter | None = None,
-    done: Count = lambda count: None,
+    done: Count = nobody,
 ) -> Counter[str]:
     """Align what ``files`` (of the first process) do not hold yet; -> how many pairs there were, and how many skipped.
 
-    ``done`` is told of pairs as this process aligns them.
+    ``done`` is told how many pairs are done, of all processes.
     """
-    work = functools.partial(_align, aligner=aligner, outputs=outputs, done=done)
-    return run_job(bitext, work, files, group, dump=dump)
+    work = functools.partial(_align, aligner=aligner, outputs=outputs)
+    return run_job(bitext, work, files, group, dump=dump, done=done)
 
 
 def run_job(
-    bitext: Bitext, work: Work, files: Files | None, group: Processes, *, dump: DumpWriter | None = None
+    bitext: Bitext,
+    work: Work,
+    files: Files | None,
+    group: Processes,
+    *,
+    dump: DumpWriter | None = None,
+    done: Count = nobody,
 ) -> Counter[str]:
     """Do ``work`` on every window that ``files`` (of the first process) do not hold yet; -> what was counted.
 
-    Windows go to the processes in turn; the first one writes, in the order of the input. An error that ``work`` raises
-    for a user's mistake is returned to the first process, which reports it with the lines of the window.
+    Windows go to the processes as they ask for them; the first one writes, in the order of the input. ``done`` is told
+    how many pairs are done: of one process as it works, of several when they are written. An error that ``work``
+    raises for a user's mistake is returned to the first process, which reports it with the lines of the window.
     """
     first = group.share(files.journal.steps if files else 0)
     counts: Counter[str] = Counter(files.journal.counts if files else {})
-    for round_ in _rounds(_unfinished(bitext, first, files), group.count):
-        mine = round_[group.rank] if group.rank < len(round_) else None
-        parts = group.gather(_guarded(work, mine))
-        for window, part in zip(round_, parts, strict=False):
-            if part.error is not None:
-                raise NormalignError(part.error)
-            counts.update({"pairs": len(window.pairs)})
-            counts.update(part.counts)
-            if files is not None:
-                files.journal.counts = dict(counts)
-                files.append(part.texts, window.digest)
-            if dump is not None:
-                _add_to_dump(dump, window, part.results)
+    windows = _unfinished(bitext, first, files)
+    at_work, at_writing = (done, nobody) if group.count == 1 else (nobody, done)
+    guarded = functools.partial(_guarded, work=work, done=at_work)
+    for window, part in _done_in_order(windows, guarded, group, first, large=dump is not None):
+        if part.error is not None:
+            raise NormalignError(part.error)
+        counts.update({"pairs": len(window.pairs)})
+        counts.update(part.counts)
+        if files is not None:
+            files.journal.counts = dict(counts)
+            files.append(part.texts, window.digest)
+        if dump is not None:
+            _add_to_dump(dump, part.dumped)
+        at_writing(len(window.pairs))
     return counts
 
 
-def _guarded(work: Work, window: Window | None) -> Part:
-    if window is None:
-        return Part()
+def _done_in_order(
+    windows: Iterator[Window], work: Callable[[Window], Part], group: Processes, first: int, *, large: bool
+) -> Iterable[tuple[Window, Part]]:
+    """Every window with what was made of it, for the first process; the others help, and get nothing.
+
+    ``large``: results are so large that few may wait to be written.
+    """
+    if group.count == 1:
+        return ((window, work(window)) for window in windows)
+    ahead = group.share(group.count * (2 if large else AHEAD))
+    board = Board(group, first, ahead, pack=Part.packed, unpack=Part.unpacked)
+    if group.is_first:
+        return InOrder(windows, work, board)
+    help_out(windows, work, lambda error: Part(error=error), board)
+    return ()
+
+
+def _guarded(window: Window, *, work: Work, done: Count) -> Part:
     try:
-        return work(window)
+        return work(window, done)
     except NormalignError as error:
         return Part(error=f"lines {window.first + 1} to {window.first + len(window.pairs)}: {error}")
 
@@ -156,19 +196,14 @@ def _other_text(bitext: Bitext, how: str) -> NormalignError:
     return NormalignError(f"{bitext}: {how} of the interrupted run; {ANEW}")
 
 
-def _rounds(windows: Iterator[Window], count: int) -> Iterator[list[Window]]:
-    while round_ := list(itertools.islice(windows, count)):
-        yield round_
-
-
-def _align(window: Window, *, aligner: BitextAligner, outputs: Outputs, done: Count) -> Part:
+def _align(window: Window, done: Count, *, aligner: BitextAligner, outputs: Outputs) -> Part:
     votes = [[_links(line) for line in lines] for lines in window.beside]
     results = aligner.align(window.pairs, keep=outputs.keep, first=window.first, votes=votes, done=done)
     with aligner.forward.uncounted():
         for pair, result in zip(window.pairs, results, strict=True):
             result.lines = result.lines or aligner.forward.lines(pair)
     skipped = Counter(result.skipped for result in results if result.skipped)
-    return Part(outputs.texts(results), skipped, results if outputs.layers else [])
+    return Part(outputs.texts(results), skipped, _dumped(results, window.first) if outputs.layers else [])
 
 
 def _links(line: str) -> list[Link]:
@@ -182,14 +217,29 @@ def _links(line: str) -> list[Link]:
     return found
 
 
-def _add_to_dump(dump: DumpWriter, window: Window, results: Sequence[PairAlignment]) -> None:
-    for number, result in enumerate(results, start=window.first):
-        if result.read is not None:
-            dump.add(
-                number,
-                source_pieces=result.read.source.pieces,
-                target_pieces=result.read.target.pieces,
-                source=result.read.source.by_word,
-                target=result.read.target.by_word,
-                layers=result.read.layers,
-            )
+def _dumped(results: Sequence[PairAlignment], first: int) -> list[dict[str, Any]]:
+    """What a dump keeps of each pair that was read; layers [layers, T + 1, S]."""
+    return [
+        {
+            "id": number,
+            "pieces": [list(side.pieces) for side in (read.source, read.target)],
+            "words": [list(astuple(side.by_word)) for side in (read.source, read.target)],
+            "layers": torch.from_numpy(read.layers),
+        }
+        for number, read in enumerate((result.read for result in results), start=first)
+        if read is not None
+    ]
+
+
+def _add_to_dump(dump: DumpWriter, pairs: Sequence[dict[str, Any]]) -> None:
+    for pair in pairs:
+        source, target = (Segmentation(*words) for words in pair["words"])
+        source_pieces, target_pieces = pair["pieces"]
+        dump.add(
+            pair["id"],
+            source_pieces=source_pieces,
+            target_pieces=target_pieces,
+            source=source,
+            target=target,
+            layers=pair["layers"].numpy(),
+        )

@@ -13,9 +13,9 @@ from types import ModuleType
 from typing import NoReturn
 
 from ..errors import NormalignError, one_line, reason_of
-from ..files import STDIO, check_distinct
 from ..requirements import explained_imports
 from ..version import __version__
+from .places import check_places
 
 VERBS = {
     "try": "align a sentence pair with the toy that ships with this package",
@@ -39,16 +39,6 @@ VERBS = {
 }
 """Verb -> the line that --help shows. :func:`verb_module` has ``add_arguments(parser)`` and ``run(args)``; ``run``
 returns nothing, or an exit code."""
-
-
-OUTPUTS = {"output", "scores", "per_sentence", "figure", "html", "report"}
-ALSO_WRITTEN = {"align": {"soft"}, "translate": {"links"}}
-"""Arguments that are files to read for other verbs."""
-INPUTS = {
-    *("path", "reverse_path", "bpe_codes", "sentencepiece_model", "checkpoint", "source", "target", "gold", "hyp"),
-    *("input", "first", "second", "links", "soft", "add", "train", "bitext", "labels", "link_scores", "evaluate"),
-}
-"""Names of arguments that are files to write, and files to read."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +69,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and where the options are listed, and end with exit code 2."""
-        self.exit(2, f"{self.prog}: error: {one_line(message)}; '{self.prog} --help' lists the options\n")
+        self.exit(_mistake(self.prog, f"{message}; '{self.prog} --help' lists the options"))
 
 
 def verb_parser(verb: str) -> argparse.ArgumentParser:
@@ -96,27 +86,10 @@ def verb_parser(verb: str) -> argparse.ArgumentParser:
 
 def _run(verb: str, arguments: Sequence[str]) -> int:
     args = verb_parser(verb).parse_args(arguments)
-    _check_places(verb, args)
+    check_places(verb, args)
     code = verb_module(verb).run(args) or 0
     sys.stdout.flush()
     return code
-
-
-def _check_places(verb: str, args: argparse.Namespace) -> None:
-    """No output may take the place of an input, or of another output."""
-    outputs = OUTPUTS | ALSO_WRITTEN.get(verb, set())
-    written = [getattr(args, name) for name in sorted(outputs) if getattr(args, name, None) is not None]
-    read = [path for name in sorted(INPUTS - outputs) for path in _paths(getattr(args, name, None))]
-    check_distinct(written, [path for path in read if path not in ("", STDIO)])
-
-
-def _paths(value: object) -> list[str]:
-    """The files that an argument may name: FILE, A:B, NAME=FILE, or a list of such."""
-    if isinstance(value, (list, tuple)):
-        return [path for part in value for path in _paths(part)]
-    if not isinstance(value, str):
-        return []
-    return list(dict.fromkeys([value, *value.split(":"), value.partition("=")[2]]))
 
 
 def _guarded(name: str, run: Callable[[], int]) -> int:
@@ -144,7 +117,14 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
 
 
 def _mistake(name: str, message: object) -> int:
-    print(f"{name}: error: {one_line(message)}", file=sys.stderr)
+    """Print a user's mistake, one of several processes for all; return the exit code."""
+    said = one_line(message)
+    if "TORCHELASTIC_RUN_ID" not in os.environ:
+        print(f"{name}: error: {said}", file=sys.stderr)
+        return 2
+    from ..aligning.processes import place_of_process, say_once
+
+    say_once(f"{name}: error: {place_of_process()}{said}", said)
     return 2
 
 

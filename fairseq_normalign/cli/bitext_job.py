@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..alignment.experts import parse_expert
 from ..alignment.readings import Reading
 from ..errors import NormalignError, note
-from ..files import STDIO, is_stream
-from .model_arguments import SYMMETRIZATION, bitext_aligner, prepare_torch
+from ..files import is_stream
+from .model_arguments import SYMMETRIZATION, bitext_aligner, from_stdin, prepare_torch
 from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
 
 if TYPE_CHECKING:
@@ -40,27 +41,33 @@ def add_job_arguments(group: argparse._ArgumentGroup) -> None:
 def in_processes(args: argparse.Namespace, run: Callable[[Processes], None]) -> int:
     """Run a job in each of the processes that torchrun started, or in this one; return the exit code."""
     prepare_torch(args)
-    from ..aligning.processes import processes
+    from ..aligning.processes import Superseded, processes
 
-    with processes() as group:
-        try:
-            run(group)
-        except NormalignError:
-            if group.is_first:
-                raise
-            return 2  # the first process says it
-    return 0
+    while True:
+        with contextlib.suppress(Superseded), processes() as group:
+            if not group.finished:
+                run(group)
+                group.finish()
+            return 0
 
 
 def check_job(args: argparse.Namespace, group: Processes) -> None:
-    """Raise an error for arguments that do not go together."""
+    """Raise an error for arguments that do not go together; a job that torchrun starts again goes on by itself."""
+    if group.restarted and group.is_first:
+        _go_on(args)
     if args.resume and is_stream(args.output):
         raise NormalignError("--resume needs a file to go on with: -o FILE")
     if args.resume and args.restart:
         raise NormalignError("give --resume or --restart, not both")
     check_choice(args)
-    if group.count > 1 and STDIO in (args.source, args.target, getattr(args, "bitext", None)):
+    if group.count > 1 and from_stdin(args):
         raise NormalignError("several processes cannot share standard input; give files")
+
+
+def _go_on(args: argparse.Namespace) -> None:
+    if is_stream(args.output):
+        raise NormalignError("torchrun has started the job again, and what is printed stays printed; give -o FILE")
+    args.resume, args.restart = not getattr(args, "dump", None), False
 
 
 def end_early(verb: str, files: Files | None) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
 import shutil
@@ -21,10 +20,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.cli.tiny_pair import TinyPair, make_tiny_pair, write_text
-from tests.conftest import REPOSITORY
+from tests.cli.tiny_pair import make_tiny_pair
 
-from .room import NORMALIGN, environment
+from .room import environment
 
 LOOK = 0.003
 """Seconds between two looks at the results."""
@@ -82,6 +80,22 @@ def forked(run: Callable[[], int]) -> int:
         code = run()
     finally:
         os._exit(code)
+
+
+def forked_main(arguments: Sequence[object], errors: Path, prepare: Callable[[], object] = lambda: None) -> int:
+    """``normalign`` in a process of its own that has everything loaded; -> its id. What it says goes to a file."""
+    from fairseq_normalign.cli import main
+
+    def run() -> int:
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
+        prepare()
+        try:
+            return main([*map(str, arguments)])
+        except SystemExit as end:
+            return int(end.code or 0)
+
+    return forked(run)
 
 
 def spawned(command: Sequence[object], **variables: str) -> int:
@@ -155,125 +169,11 @@ def kill_job(job: Job, times: int, chance: random.Random, folder: Path) -> Tally
     return tally
 
 
-# -- jobs -------------------------------------------------------------------------------------------------------------
-
-
-def in_process(arguments: Callable[[Path, bool], Sequence[object]], window: int = 64) -> Callable[[Path, bool], int]:
-    """A verb of ours in a forked process; windows are small, so that there are many moments between two."""
-    from fairseq_normalign.aligning import bitext
-    from fairseq_normalign.cli import main
-
-    def start(folder: Path, again: bool) -> int:
-        given = [*map(str, arguments(folder, again))]
-
-        def run() -> int:
-            bitext.WINDOW = window
-            return main(given)
-
-        return forked(run)
-
-    return start
-
-
-def without_speed(name: str, content: bytes) -> bytes:
-    """A table without the pairs a second, which no two runs share."""
-    found = json.loads(content)
-    for row in [*found["layers"], *found["systems"]]:
-        row.pop("pairs_per_second", None)
-    return json.dumps(found).encode()
-
-
-def jobs(models: TinyPair, *, pairs: int = 1500, lines: int = 6000, slow: bool = False) -> dict[str, Job]:
-    """The jobs by name; ``slow``: those too that need a start of Python for every run."""
-    text = models.folder / "kills"
-    text.mkdir(exist_ok=True)
-    write_text(text, pairs, "many")
-    given = [*models.arguments(text / "many.de", text / "many.en")]
-
-    def align(folder: Path, again: bool) -> list[object]:
-        scores = ["--scores", folder / "scores"]
-        return ["align", *given, "-o", folder / "links", *scores, *(["--resume"] if again else [])]
-
-    def dump(folder: Path, again: bool) -> list[object]:
-        return ["align", *given, "-o", folder / "links", "--dump", folder / "dump"]
-
-    gold = text / "gold"
-    gold.write_text("0-0\n" * pairs)
-
-    def compare(folder: Path, again: bool) -> list[object]:
-        figure = ["--figure", folder / "layers.svg"] if slow else []
-        return [
-            "compare",
-            *given,
-            "--gold",
-            gold,
-            "--style",
-            "json",
-            "--bootstrap",
-            20,
-            *figure,
-            "-o",
-            folder / "table",
-        ]
-
-    found = {
-        "align --resume": Job(in_process(align), ["links", "scores"]),
-        "align --dump": Job(in_process(dump), ["links", "dump"]),
-        "compare": Job(in_process(compare), ["table"], without_speed),
-        "recipe: tokenize": Job(tokenizing(text, lines), ["tokens"]),
-        "recipe: clean": Job(cleaning(text, lines), ["clean.de", "clean.en"]),
-    }
-    if slow:
-        found["recipe: steps 2 to 4"] = Job(steps(text), ["work/raw/complete", "work/tokenized/train.de", "work/clean"])
-        found["align, 2 processes"] = Job(two_processes(align), ["links", "scores"])
-    return found
-
-
-def two_processes(arguments: Callable[[Path, bool], Sequence[object]]) -> Callable[[Path, bool], int]:
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", *NORMALIGN[1:]]
-    return lambda folder, again: spawned([*launcher, *arguments(folder, again)])
-
-
-def recipe_step(arguments: Callable[[Path], Sequence[object]]) -> Callable[[Path, bool], int]:
-    sys.path.insert(0, str(REPOSITORY / "recipes" / "common"))
-    from recipe_steps.__main__ import main
-
-    return lambda folder, again: forked(lambda: main([*map(str, arguments(folder))]))
-
-
-def tokenizing(text: Path, lines: int) -> Callable[[Path, bool], int]:
-    (text / "raw").write_text("".join(f"Das ist, sagt er, der {n}. Satz (mit Zeichen).\n" for n in range(lines)))
-    return recipe_step(lambda folder: ["tokenize", text / "raw", folder / "tokens", "--language", "de"])
-
-
-def cleaning(text: Path, lines: int) -> Callable[[Path, bool], int]:
-    for side in ("de", "en"):
-        (text / f"pairs.{side}").write_text("".join(f"{side} satz {n} {'x ' * (n % 9)}\n" for n in range(8 * lines)))
-    return recipe_step(lambda folder: ["clean", text / "pairs", folder / "clean"])
-
-
-def steps(text: Path) -> Callable[[Path, bool], int]:
-    """The numbered scripts, as a user runs them."""
-    from tests.recipes.conftest import write_corpus
-
-    corpus = text / "corpus"
-    if not corpus.exists():
-        write_corpus(corpus, train=4000)
-    scripts = [REPOSITORY / "recipes" / "wmt16_de_en" / name for name in ("2_gather.sh", "3_tokenize.sh", "4_clean.sh")]
-    command = " && ".join(f"bash '{script}'" for script in scripts)
-
-    def start(folder: Path, again: bool) -> int:
-        own = {"SETUP": "none", "CORPUS": str(corpus), "PRESET": "cpu", "JOBS": "1", "GPUS": "0"}
-        return spawned(["bash", "-c", command], WORK=str(folder / "work"), **own)
-
-    return start
-
-
 def table(tallies: dict[str, Tally]) -> str:
-    rows = [f"{'job':<24}{'kills':>7}{'runs':>7}{'looks':>9}{'unbroken':>11}{'wrong':>7}"]
+    rows = [f"{'job':<26}{'kills':>7}{'runs':>7}{'looks':>9}{'unbroken':>11}{'wrong':>7}"]
     for name, tally in tallies.items():
         numbers = f"{tally.kills:>7}{tally.runs:>7}{tally.looks:>9}{tally.seconds:>9.1f} s{len(tally.wrong):>7}"
-        rows.append(f"{name:<24}{numbers}")
+        rows.append(f"{name:<26}{numbers}")
     return "\n".join(rows)
 
 
@@ -285,25 +185,33 @@ def kill_everything(
     for name, job in known.items():
         place = folder / name.replace(" ", "-").replace(":", "")
         place.mkdir()
-        many = slow_times if "processes" in name or "steps" in name else times
-        tallies[name] = kill_job(job, many, chance, place)
+        tallies[name] = kill_job(job, slow_times if "steps" in name else times, chance, place)
+        print(table({name: tallies[name]}), file=sys.stderr, flush=True)
     return tallies
 
 
 def main() -> int:
+    from .kill_jobs import jobs
+    from .machines import kill_machines
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=20, help="kills of each job (20)")
     parser.add_argument("--slow-times", type=int, default=4, help="of jobs that start Python anew each time (4)")
+    parser.add_argument("--machine-times", type=int, default=4, help="of each job in two processes or on two machines")
+    parser.add_argument("--machine-pairs", type=int, default=6000, help="sentence pairs there (6000)")
     parser.add_argument("--pairs", type=int, default=1500, help="sentence pairs that are aligned (1500)")
+    parser.add_argument("--only", nargs="*", metavar="JOB", help="these jobs, by the names of the table")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "models").mkdir()
-        known = jobs(
-            make_tiny_pair(folder / "models"), pairs=args.pairs, lines=4 * args.pairs, slow=args.slow_times > 0
-        )
-        tallies = kill_everything(args.times, args.seed, known, folder, args.slow_times)
+        models = make_tiny_pair(folder / "models")
+        known = jobs(models, pairs=args.pairs, lines=4 * args.pairs, slow=args.slow_times > 0)
+        chosen = {name: job for name, job in known.items() if args.only is None or name in args.only}
+        tallies = kill_everything(args.times, args.seed, chosen, folder, args.slow_times)
+        if args.machine_times:
+            tallies |= kill_machines(args.machine_times, args.seed, models, folder, pairs=args.machine_pairs)
     print(table(tallies))
     wrong = [f"{name}: {text}" for name, tally in tallies.items() for text in tally.wrong]
     print("\n".join(wrong[:10]), file=sys.stderr)

@@ -25,6 +25,7 @@ from fairseq_normalign.alignment.formats import Writer, in_step, open_alignment
 from fairseq_normalign.alignment.formats.open import LONGEST_SENTENCE
 from fairseq_normalign.alignment.gold import read_gold
 from fairseq_normalign.alignment.pieces import Segmentation
+from fairseq_normalign.analysis.checked_pairs import read_checked
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
 from fairseq_normalign.projection.inserting import project_markup
@@ -142,6 +143,20 @@ def _soft(content: bytes, folder: Path) -> None:
     again = "".join(json.dumps(array.tolist() if array.size else []) + "\n" for array in found)
     for one, other in zip(found, read_soft(_file(folder, again.encode(), "again")), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+CHECKED = (
+    b'{"line": 1, "score": -1.5, "source": ["a", "b"], "target": ["c"], "links": [[1, 0]], "without_source": [0], '
+    b'"without_target": [], "target_gains": [0.5]}\n{"line": 2, "score": null, "skipped": "empty"}\n'
+)
+
+
+def _checked(content: bytes, folder: Path) -> None:
+    for pair in read_checked(_file(folder, content)):
+        assert np.isfinite([pair.flags.score, *pair.flags.target_gains, *pair.flags.source_gains]).all()
+        for places, words in ((pair.flags.without_source, pair.target), (pair.flags.without_target, pair.source)):
+            assert all(0 <= place < len(words) for place in places)
+        assert all(s < len(pair.source) and t < len(pair.target) for s, t in pair.links)
 
 
 def _text(content: bytes, folder: Path) -> None:
@@ -347,6 +362,26 @@ def _dump(content: bytes, folder: Path) -> None:
         assert (one.id, one.source, one.target_pieces) == (other.id, other.source, other.target_pieces)
 
 
+def _choice_seed() -> bytes:
+    from fairseq_normalign.alignment.experts import parse_expert
+    from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice
+    from fairseq_normalign.analysis.saved_choice import write_choice
+
+    with tempfile.TemporaryDirectory() as place:
+        expert = parse_expert("norms:1.2:awi,norms:3:awo^0.5")
+        ranked = tuple(RatedReading(reading, 0.5, 0.25) for reading in expert.readings)
+        write_choice(Path(place) / "choice", ReadingChoice(expert, (1.0, 0.5), ranked, 0.25, 500, ("few pairs",)))
+        return (Path(place) / "choice").read_bytes()
+
+
+def _choice(content: bytes, folder: Path) -> None:
+    from fairseq_normalign.analysis.saved_choice import read_choice, write_choice
+
+    found = read_choice(_file(folder, content))
+    write_choice(folder / "again", found)
+    assert read_choice(folder / "again") == found
+
+
 JOB = {"--layer": 1, "--method": "norms"}
 
 
@@ -463,6 +498,7 @@ def readers() -> dict[str, Reader]:
             _alignment("auto", allow_missing=True),
         ),
         "gold with texts": Reader([b"1-1 2p2\n1-3\n1-1\n", b"0-0 2-1\n1-2\n0-0\n"], _gold),
+        "checked pairs": Reader([CHECKED], _checked),
         "soft text": Reader([b"0.9,0.1 0.2,0.8\n1.0\n", b"[[0.5, 0.5]]\n[[[1, 0]], [[0, 1]]]\n\n"], _soft),
         "text": Reader([SOURCE, "ein Löwe\u00a0x\n\n▁b @@\n".encode(), b"\xef\xbb\xbfa\r\nb\r\n"], _text),
         "BPE codes": Reader([b"#version: 0.2\nh a\na u</w>\nha us</w>\n", b"a b</w>\nx y\n"], _codes, 5),
@@ -472,6 +508,7 @@ def readers() -> dict[str, Reader]:
         "piece counts": Reader([b"a 10\nb 5\nc 0\n"], _counts, 5),
         "checkpoint": Reader(checkpoints.seeds, checkpoints.take, 2, checkpoints.damage),
         "dump": Reader([_dump_seed()], _dump, 5, _damaged_dump),
+        "choice of readings": Reader([_choice_seed()], _choice, 5),
         "journal": Reader([_journal_seed()], _journal),
         "recipe: list": Reader(
             [b"# files\na.tgz\t" + DIGEST + b"\t100\thttp://x/a.tgz\nb\t-\t-\thttp://x/b\n"], _download_list, 5

@@ -16,7 +16,6 @@ import resource
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -30,7 +29,7 @@ from fairseq_normalign.alignment.dump import Dump
 from fairseq_normalign.cli import main
 from tests.cli.tiny_pair import LONGEST, WORDS, write_text
 
-from .kills import forked
+from .kills import forked_main
 from .room import (
     FAIRSEQ_OPTIONS,
     PACKAGE,
@@ -630,18 +629,6 @@ def test_standard_output_full(room):
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 2
     assert errors.decode().splitlines() == ["normalign convert: error: input or output: no space left on device"]
-
-
-def forked_main(arguments: list[object], errors: Path, prepare: Callable[[], object] = lambda: None) -> int:
-    """``main`` in a process of its own that has everything loaded; -> its id. What it says goes to a file."""
-
-    def run() -> int:
-        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT), 2)
-        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
-        prepare()
-        return main([*map(str, arguments)])
-
-    return forked(run)
 
 
 def test_disk_full_in_the_middle_of_a_file(room):

