@@ -176,3 +176,16 @@ compare_step() {
   cat "$RESULTS/compare.de-en.txt" "$RESULTS/compare.en-de.txt"
   printf '    pictures: %s\n' "$RESULTS"
 }
+
+curve_step() {
+  local seed=${SEEDS%% *}
+  announce "AER over updates, seed $seed"
+  complete "$TOKENIZED" || fail "there is no tokenized text yet; run the steps 1 to 7 first"
+  mkdir -p "$RESULTS"
+  # shellcheck disable=SC2046
+  step curve --models "$MODELS/de-en/seed$seed" "$MODELS/en-de/seed$seed" --data "$BINARY" --languages de en \
+    --text "$TOKENIZED/gold.de" "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" \
+    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv"
+  done_after
+  cat "$RESULTS/curve.tsv"
+}

@@ -51,3 +51,43 @@ def test_auc_counts_the_couples_in_the_right_order():
     good, bad = chance.integers(2, 6, 7), chance.integers(0, 5, 9)
     slow = np.mean([1.0 if one > other else 0.5 if one == other else 0.0 for one in good for other in bad])
     assert auc(good.astype(float), bad.astype(float)) == pytest.approx(slow)
+
+
+def test_the_cost_of_a_column_is_that_of_what_it_needs():
+    from cost import NEEDS, rows
+
+    from fairseq_normalign.analysis.check_lines import columns_of
+
+    assert set(NEEDS) == set(columns_of(reverse=True, full=True)) - {"line"}
+    stages = sorted({stage for needs in NEEDS.values() for stage in needs})
+    seconds = {stage: 2.0 if stage == "align" else 1.0 for stage in stages}
+    found = {row[0]: row[1:] for row in rows(seconds)}
+    assert found["repeated"] == ["0.00", "0.00"]
+    assert found["gain"] == ["2.00", "1.00"]  # the target with its source, and without
+    assert found["all, --full"] == ["8.00", "4.00"]
+
+
+FAKE = """#!/bin/sh
+while [ $# -gt 0 ]; do case $1 in -F) ahead=$2;; -R) back=$2;; esac; shift; done
+awk '{print NR}' text > "$ahead"
+awk '{print NF}' text > "$back"
+"""
+
+
+def test_the_column_of_eflomal_is_minus_both_costs_of_the_bed_alone(tmp_path, monkeypatch):
+    import eflomal_scores
+
+    for name, lines in (
+        ("bed.source", "a b\nc\n"),
+        ("bed.target", "x\ny z\n"),
+        ("t.s", "q\n\nr\n"),
+        ("t.t", "q\nq\nr\n"),
+    ):
+        (tmp_path / name).write_text(lines)
+    (tmp_path / "eflomal-align").write_text(FAKE)
+    (tmp_path / "eflomal-align").chmod(0o755)
+    train = ["--train", str(tmp_path / "t.s"), str(tmp_path / "t.t")]
+    given = [str(tmp_path / "bed"), str(tmp_path / "out"), "--programs", str(tmp_path), *train]
+    monkeypatch.setattr(sys, "argv", ["eflomal_scores.py", *given])
+    eflomal_scores.main()
+    assert (tmp_path / "out").read_text() == "-5\n-6\n"  # 1 + 4 words and separator, 2 + 4

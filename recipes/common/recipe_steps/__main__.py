@@ -19,6 +19,7 @@ STEPS = {
     "sentencepiece": "make or apply a SentencePiece model",
     "expand": "links of words into links of pieces",
     "hypotheses": "the translations of a fairseq-generate log",
+    "curve": "AER over the updates of a training",
     "model-options": "the arguments that build a model like a checkpoint's",
 }
 

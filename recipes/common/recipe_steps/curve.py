@@ -1,0 +1,130 @@
+"""AER over updates: the best look at AWI, the best at AWO, two looks of one model, and both directions.
+
+Takes the checkpoints that training kept (checkpoint_EPOCH_UPDATES.pt) and both directions have. The readings are chosen
+for each of them by a lexicon of the text, without gold.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_normalign import load, read_gold
+from fairseq_normalign.aligning.both_directions import BitextAligner
+from fairseq_normalign.aligning.choose import choose_readings
+from fairseq_normalign.alignment.experts import Expert
+from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.alignment.score import score
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import open_output, read_parallel
+
+KEPT = re.compile(r"checkpoint_[0-9]+_([0-9]+)\.pt")
+ROWS = ("AWI", "AWO", "two looks", "both directions")
+HEAD = ("updates", "row", "readings", "aer", "aer_odd", "aer_even")
+
+Line = tuple[int, str, str, float, float, float]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--models", type=Path, nargs=2, required=True, metavar=("FORWARD", "BACKWARD"), help="folders")
+    parser.add_argument("--data", type=Path, required=True, help="folder of the dictionaries")
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--text", type=Path, nargs=2, required=True, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--gold", type=Path, required=True)
+    parser.add_argument("--bpe-codes", nargs="+")
+    parser.add_argument("--sentencepiece-model", nargs="+")
+    parser.add_argument("--figure", type=Path, help="a picture of it")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="TSV")
+
+
+def run(args: argparse.Namespace) -> None:
+    pairs = list(read_parallel(*args.text))
+    golds = read_gold(args.gold, source=args.text[0], target=args.text[1])
+    if len(golds) != len(pairs):
+        raise NormalignError(f"{args.gold}: {len(golds)} sentences, {args.text[0]} has {len(pairs)}")
+    lines = [
+        line for updates, paths in kept_by_both(*args.models) for line in measure(args, updates, paths, pairs, golds)
+    ]
+    with open_output(args.output) as out:
+        out.write("\t".join(HEAD) + "\n")
+        for updates, row, readings, *rates in lines:
+            out.write("\t".join([str(updates), row, readings, *(f"{rate:.2f}" for rate in rates)]) + "\n")
+    if args.figure:
+        draw(lines, args.figure)
+
+
+def kept_by_both(forward: Path, backward: Path) -> list[tuple[int, tuple[Path, Path]]]:
+    """The numbers of updates at which both models were kept, with their files, the fewest first."""
+    first, second = (_kept(folder) for folder in (forward, backward))
+    common = sorted(first.keys() & second.keys())
+    if not common:
+        raise NormalignError(
+            f"{forward}, {backward}: no checkpoints of the same number of updates; "
+            "train with --keep-interval-updates -1"
+        )
+    return [(updates, (first[updates], second[updates])) for updates in common]
+
+
+def _kept(folder: Path) -> dict[int, Path]:
+    found = ((KEPT.fullmatch(file.name), file) for file in folder.glob("checkpoint_*.pt"))
+    return {int(match[1]): file for match, file in found if match}
+
+
+def measure(
+    args: argparse.Namespace,
+    updates: int,
+    paths: tuple[Path, Path],
+    pairs: Sequence[tuple[str, str]],
+    golds: Sequence[Gold],
+) -> list[Line]:
+    """One line per row."""
+    model = load(
+        paths[0],
+        reverse=paths[1],
+        data=args.data,
+        reverse_data=args.data,
+        source_lang=args.languages[0],
+        target_lang=args.languages[1],
+        bpe_codes=args.bpe_codes,
+        sentencepiece_model=args.sentencepiece_model,
+    )
+    both = model.aligner
+    choice = choose_readings(both, pairs)[0]
+    best = {
+        setting: next(r.reading for r in choice.ranked if r.reading.setting == setting) for setting in ("awi", "awo")
+    }
+    experts = [Expert((best[setting],), (1.0,)) for setting in ("awi", "awo")] + [choice.expert]
+    lines = []
+    for row, expert in zip(ROWS, experts, strict=False):
+        both.forward.aligner.read_with(expert)
+        links = [pair.links for pair in BitextAligner(both.forward).align(pairs)]
+        lines.append((updates, row, str(expert), *_rates(golds, links)))
+    links = [pair.links for pair in both.align(pairs)]
+    return [*lines, (updates, ROWS[-1], str(choice.expert), *_rates(golds, links))]
+
+
+def _rates(golds: Sequence[Gold], links: Sequence[Sequence[tuple[int, int]]]) -> tuple[float, float, float]:
+    """AER in percent of all sentences, of the odd and of the even ones, counted from 1."""
+    parts = [slice(None), slice(0, None, 2), slice(1, None, 2)]
+    whole, odd, even = (100 * score(golds[part], links[part]).aer for part in parts)
+    return whole, odd, even
+
+
+def draw(lines: Sequence[Line], path: Path) -> None:
+    """AER against updates, one curve per row."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
+    for row, mark in zip(ROWS, "osD^", strict=True):
+        points = [(line[0], line[3]) for line in lines if line[1] == row]
+        axes.plot([x for x, _ in points], [y for _, y in points], marker=mark, label=row)
+    axes.set(xlabel="updates", ylabel="AER (%)", ylim=(0, None))
+    axes.grid(alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+    pyplot.close(figure)

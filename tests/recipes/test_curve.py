@@ -1,0 +1,49 @@
+"""AER over updates, of checkpoints that training kept."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from sacremoses import MosesTokenizer
+
+from fairseq_normalign import toy
+
+from . import conftest  # noqa: F401  (puts the recipes' steps on the path)
+
+recipe_steps = pytest.importorskip("recipe_steps.__main__")
+
+
+@pytest.fixture
+def arguments(tmp_path: Path) -> list[str]:
+    """The toy's two models, kept after 10 updates; the forward model also after 20."""
+    for name, updates in (("de-en", 10), ("de-en", 20), ("en-de", 10)):
+        (tmp_path / name).mkdir(exist_ok=True)
+        shutil.copyfile(toy.FOLDER / f"{name}.pt", tmp_path / name / f"checkpoint_1_{updates}.pt")
+    for language in ("de", "en"):
+        tokenizer = MosesTokenizer(lang=language)
+        lines = (toy.FOLDER / f"text.{language}").read_text(encoding="utf-8").lower().splitlines()
+        tokens = [tokenizer.tokenize(line, return_str=True, escape=False) for line in lines]
+        (tmp_path / f"text.{language}").write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    given = ["--models", tmp_path / "de-en", tmp_path / "en-de", "--data", toy.FOLDER, "--languages", "de", "en"]
+    given += ["--text", tmp_path / "text.de", tmp_path / "text.en", "--gold", toy.FOLDER / "gold.talp"]
+    return [*map(str, given), "--bpe-codes", str(toy.FOLDER / "codes"), "-o", str(tmp_path / "curve.tsv")]
+
+
+def test_two_looks_are_better_than_one_and_both_directions_best(arguments, tmp_path):
+    figure = tmp_path / "curve.png"
+    assert recipe_steps.main(["curve", *arguments, "--figure", str(figure)]) == 0
+    head, *lines = [line.split("\t") for line in (tmp_path / "curve.tsv").read_text(encoding="utf-8").splitlines()]
+    assert head[:4] == ["updates", "row", "readings", "aer"]
+    assert [line[:2] for line in lines] == [["10", row] for row in ("AWI", "AWO", "two looks", "both directions")]
+    awi, awo, looks, both = (float(line[3]) for line in lines)
+    assert both < looks < min(awi, awo)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_models_without_common_updates_are_refused(arguments, tmp_path, capsys):
+    (tmp_path / "en-de" / "checkpoint_1_10.pt").unlink()
+    assert recipe_steps.main(["curve", *arguments]) == 2
+    assert "no checkpoints of the same number of updates" in capsys.readouterr().err
+    assert not (tmp_path / "curve.tsv").exists()
