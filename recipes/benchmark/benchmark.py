@@ -129,7 +129,7 @@ def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     yield Row("normalign align: one process / two processes", shared["speedup"], ">= 1.8")
     speeds = results["pairs_per_cpu_second"] = corpora.throughput(folder, plan.process_size, plan.aligned)
     one, two = speeds["one look, one direction"], speeds["two looks, one direction"]
-    yield Row("normalign align, 3 layers: CPU seconds of two looks / of one look", one / two, "<= 1.5")
+    yield Row("normalign align, 3 layers: CPU seconds of two looks / of one look", one / two, "<= 1.8")
     grown = results["growing_file"] = corpora.growing_file(folder, list(plan.files))
     growth = grown[-1]["megabytes"] / grown[0]["megabytes"]
     yield Row(f"peak memory: {plan.files[-1]:,} short pairs / {plan.files[0]:,}", growth, "<= 1.05")

@@ -13,7 +13,7 @@ import argparse
 import itertools
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fairseq_normalign.files import open_output, read_parallel, words_of
@@ -138,19 +138,23 @@ def damaged_pairs(pairs: Pairs, seed: int) -> list[tuple[int, str, Damaged]]:
     return found
 
 
-def read_pairs(args: argparse.Namespace) -> list[tuple[Words, Words]]:
-    """Return the first pairs that are neither short nor long, in words."""
+def in_words(
+    source: str, target: str, languages: Sequence[str] | None, *, lowercase: bool
+) -> Iterator[tuple[Words, Words]]:
+    """Give the pairs of two files in words: by Moses for two languages, or by spaces."""
     from fairseq_normalign.text.subwords import MosesTokenizer
 
-    split = [MosesTokenizer(language) for language in args.tokenizer] if args.tokenizer else [words_of, words_of]
-    found: list[tuple[Words, Words]] = []
-    for lines in read_parallel(args.source, args.target):
-        sides = [words(line.lower() if args.lowercase else line) for words, line in zip(split, lines, strict=True)]
-        if all(SHORTEST <= len(side) <= LONGEST for side in sides):
-            found.append((sides[0], sides[1]))
-        if len(found) == args.pairs:
-            break
-    return found
+    split = [MosesTokenizer(language) for language in languages] if languages else [words_of, words_of]
+    for lines in read_parallel(source, target):
+        sides = [words(line.lower() if lowercase else line) for words, line in zip(split, lines, strict=True)]
+        yield sides[0], sides[1]
+
+
+def read_pairs(args: argparse.Namespace) -> list[tuple[Words, Words]]:
+    """Return the first pairs that are neither short nor long, in words."""
+    every = in_words(args.source, args.target, args.tokenizer, lowercase=args.lowercase)
+    good = (pair for pair in every if all(SHORTEST <= len(side) <= LONGEST for side in pair))
+    return list(itertools.islice(good, args.pairs))
 
 
 def main() -> None:

@@ -13,7 +13,16 @@ models=(--path "$PATH_")
 [ -z "${CODES:-}" ] || models+=(--bpe-codes "$CODES")
 normalign check "${models[@]}" --source "$3/bed.source" --target "$3/bed.target" --json --by-word --restart \
   -o "$3/scores.jsonl" ${CHECK_OPTIONS:-}
+others=()
+if [ -n "${TRAIN:-}" ]; then
+  read -r -a train <<< "$TRAIN"
+  "$PYTHON" "$HERE/eflomal_scores.py" "$3/bed" "$3/eflomal.txt" --train "${train[@]}" "${raw[@]}"
+  others+=(--column "eflomal=$3/eflomal.txt")
+fi
 for half in even odd; do
-  "$PYTHON" "$HERE/measure.py" "$3/bed" "$3/scores.jsonl" --half "$half" > "$3/$half.txt"
+  "$PYTHON" "$HERE/measure.py" "$3/bed" "$3/scores.jsonl" --half "$half" "${others[@]}" > "$3/$half.txt"
 done
 cat "$3/odd.txt"
+if [ -n "${REVERSE:-}" ] && [ -n "${COST:-}" ]; then
+  "$PYTHON" "$HERE/cost.py" "${models[@]}" --source "$3/bed.source" --target "$3/bed.target" | tee "$3/cost.txt"
+fi
