@@ -7,6 +7,7 @@
 #   PYTHON=python3.12   the interpreter to make .venv with (3.10 to 3.13)
 #   VENV=/some/venv     use this existing environment instead of .venv
 #   TORCH=...           the torch requirement to install, for example "torch==2.9.1+cpu"; an error where it cannot be had
+#   TORCH_INDEX=...     the address of another index that has it
 
 normalign_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 normalign_venv=${VENV:-$normalign_root/.venv}
@@ -77,6 +78,12 @@ sys.exit(not asked.contains(version("torch"), prereleases=True))
 CHECK
 }
 
+normalign_has_gpu() { nvidia-smi -L 2>/dev/null | grep -q GPU; }
+
+normalign_torch_index() { # TORCH_INDEX=, for example PyTorch's own index of CPU builds, as options for pip
+  if [ -n "${TORCH_INDEX:-}" ]; then printf -- '--extra-index-url %s' "$TORCH_INDEX"; fi
+}
+
 normalign_install_torch() {
   normalign_torch_fits && return
   if [ -n "${VENV:-}" ] && normalign_is_there torch; then
@@ -84,14 +91,17 @@ normalign_install_torch() {
   fi
   if [ -n "${TORCH:-}" ]; then
     normalign_say "installing $TORCH"
-    normalign_pip install "$TORCH" 'numpy>=1.22' ||
+    normalign_pip install $(normalign_torch_index) "$TORCH" 'numpy>=1.22' ||
       normalign_fail "TORCH=$TORCH could not be installed; see $normalign_log"
     normalign_torch_fits || normalign_fail "TORCH=$TORCH does not give torch 2.6 or later; see $normalign_log"
     return
   fi
-  normalign_say "installing torch: 0.2 GB as a CPU build, 2 to 3 GB where only a CUDA build can be had (TORCH= chooses)"
+  normalign_say "installing torch: 0.2 GB as a CPU build, 2.8 GB where only a CUDA build can be had (TORCH= and TORCH_INDEX= choose)"
   local requirement
-  for requirement in torch==2.13.0+cpu torch==2.13.0 'torch>=2.6'; do
+  if ! normalign_has_gpu; then
+    normalign_pip install $(normalign_torch_index) torch==2.13.0+cpu 'numpy>=1.22' && return
+  fi
+  for requirement in torch==2.13.0 'torch>=2.6'; do
     normalign_pip install "$requirement" 'numpy>=1.22' && return
   done
   normalign_fail "torch could not be installed; see $normalign_log"
@@ -102,7 +112,7 @@ normalign_install_fairseq() {
   if [ -n "${VENV:-}" ] && normalign_is_there fairseq; then
     normalign_fail "the fairseq in VENV=$VENV cannot be imported; mend or remove it, or leave VENV out"
   fi
-  normalign_say "installing fairseq: 30 MB, then 3 to 10 minutes in which it compiles"
+  normalign_say "installing fairseq: 80 MB; where no ready-made build is found (Python 3.12 has one), 3 to 10 minutes to compile"
   if normalign_has 'import sys; sys.exit(sys.version_info >= (3, 11))'; then
     # its metadata needs an old pip, and its sources an isolated build: it looks for files it does not ship otherwise
     normalign_pip install 'pip<24.1' && normalign_pip install fairseq==0.12.2 'numpy>=1.22'
@@ -110,7 +120,8 @@ normalign_install_fairseq() {
     normalign_pip install 'setuptools<81' wheel cython 'numpy>=1.22' &&
       normalign_pip install --no-build-isolation --no-deps fairseq-fixed==0.12.3.1 &&
       normalign_requirements fairseq-fixed >"$normalign_venv/.normalign-requirements" &&
-      normalign_pip install -r "$normalign_venv/.normalign-requirements"
+      normalign_pip install -r "$normalign_venv/.normalign-requirements" &&
+      normalign_install_torchaudio
   fi || normalign_fail "fairseq could not be installed (is there a C++ compiler?); see $normalign_log"
   normalign_has 'import fairseq' || normalign_fail "fairseq was installed and cannot be imported; see $normalign_log"
 }
@@ -126,14 +137,19 @@ for line in requires(sys.argv[1]) or []:
 LIST
 }
 
-normalign_remove_broken_torchaudio() { # text commands do without it; one built for another torch breaks transformers
+normalign_install_torchaudio() { # 2 MB; fairseq asks for it, and its text commands do without it
+  normalign_pip install --no-deps $(normalign_torch_index) torchaudio || true
+}
+
+normalign_remove_broken_torchaudio() { # one that is built for another torch breaks transformers
   normalign_is_there torchaudio || return 0
   normalign_has 'import torchaudio' && return
   if [ -n "${VENV:-}" ]; then
     normalign_say "warning: the torchaudio in VENV=$VENV cannot be imported, which breaks transformers; remove it"
     return
   fi
-  normalign_say "removing torchaudio, which cannot be imported beside this torch"
+  normalign_say "removing torchaudio, which cannot be imported beside this torch; fairseq's text commands do without it," \
+    "though 'pip check' goes on naming it"
   normalign_pip uninstall -y torchaudio || normalign_fail "torchaudio could not be removed; see $normalign_log"
 }
 
@@ -142,11 +158,11 @@ normalign_remove_broken_torchaudio() { # text commands do without it; one built 
 normalign_install() { # the extras -> an environment that has them
   normalign_make_venv
   normalign_log=$normalign_venv/normalign-setup.log
-  normalign_say "installing into $normalign_venv: about 0.5 GB of downloads (3 GB with a CUDA torch) and 10 minutes where"
-  normalign_say "nothing is there yet; all that pip says goes to $normalign_log"
+  normalign_say "installing into $normalign_venv: 0.5 GB of downloads, 2 GB on disk (3 and 5.5 GB with a CUDA torch) and"
+  normalign_say "about 10 minutes where nothing is there yet; all that pip says goes to $normalign_log"
   normalign_install_torch
   normalign_install_fairseq
-  normalign_say "installing this package${1:+ with [$1]}: up to 150 MB"
+  normalign_say "installing this package${1:+ with [$1]}: up to 170 MB"
   { normalign_has 'import setuptools; assert int(setuptools.__version__.split(".")[0]) >= 77' ||
     normalign_pip install 'setuptools>=77,<81' wheel; } &&
     normalign_pip install --no-build-isolation -e "$normalign_root${1:+[$1]}" ||

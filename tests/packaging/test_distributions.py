@@ -5,7 +5,6 @@ from __future__ import annotations
 import email.message
 import email.parser
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -17,29 +16,19 @@ import pytest
 from fairseq_normalign.version import __version__
 from tests.conftest import PACKAGE, REPOSITORY
 
-LEFT_OUT = shutil.ignore_patterns(
-    *(".git", ".venv", "*.egg-info", "build", "dist", "work", "__pycache__", ".*_cache", ".hypothesis")
-)
-"""A wheel built in the working copy itself would also hold whatever an earlier build left in build/."""
-
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution of a copy of the repository, made without a network."""
-    folder = tmp_path_factory.mktemp("built")
-    copy = folder / "copy"
-    shutil.copytree(REPOSITORY, copy, ignore=LEFT_OUT)
-    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
-    subprocess.run([*pip, "-w", str(folder), str(copy)], check=True, capture_output=True)
+def built(built_wheel: Path) -> Path:
+    """A folder with the wheel and the source distribution."""
+    folder = built_wheel.parent
     code = f"from setuptools import build_meta; build_meta.build_sdist({str(folder)!r})"
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=copy)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, cwd=folder / "copy")
     return folder
 
 
 @pytest.fixture(scope="module")
-def wheel(built: Path) -> zipfile.ZipFile:
-    (file,) = built.glob("*.whl")
-    return zipfile.ZipFile(file)
+def wheel(built_wheel: Path) -> zipfile.ZipFile:
+    return zipfile.ZipFile(built_wheel)
 
 
 @pytest.fixture(scope="module")
@@ -116,18 +105,40 @@ def test_the_citation_has_the_version():
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == __version__
 
 
+def make_environment(folder: Path, *wheels: Path) -> Path:
+    """A new environment with these wheels and what they ask for, each installed after the other; its programs."""
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    for wheel in wheels:
+        pip = [folder / "bin" / "pip", "install", "-q", wheel]
+        installed = subprocess.run(pip, capture_output=True, text=True, check=False)
+        if installed.returncode and "No matching distribution" in installed.stderr:
+            pytest.skip("no package index can be reached")
+        assert installed.returncode == 0, installed.stderr
+    return folder / "bin"
+
+
+def write_fairseq(folder: Path) -> Path:
+    """The wheel of somebody's own fairseq."""
+    path = folder / "fairseq-1.0.0a0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("fairseq/__init__.py", "MINE = True\n")
+        info = "fairseq-1.0.0a0.dist-info"
+        wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: fairseq\nVersion: 1.0.0a0\n")
+        wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: us\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{info}/RECORD", f"fairseq/__init__.py,,\n{info}/METADATA,,\n{info}/WHEEL,,\n{info}/RECORD,,\n")
+    return path
+
+
 @pytest.mark.slow
-def test_installed_into_an_empty_environment_the_core_works(built, tmp_path):
-    (wheel,) = built.glob("*.whl")
-    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "empty")], check=True)
-    programs = tmp_path / "empty" / "bin"
-    installed = subprocess.run([programs / "pip", "install", "-q", wheel], capture_output=True, text=True, check=False)
-    if installed.returncode and "No matching distribution" in installed.stderr:
-        pytest.skip("no package index can be reached")
-    assert installed.returncode == 0, installed.stderr
+@pytest.mark.parametrize("own", [False, True], ids=["empty", "with a fairseq"])
+def test_installed_into_an_environment_the_core_works_and_nothing_else_changes(built_wheel, tmp_path, own):
+    programs = make_environment(tmp_path / "new", *([write_fairseq(tmp_path)] if own else []), built_wheel)
     (tmp_path / "links").write_text("0-0 1-1\n")
     scored = subprocess.run([programs / "normalign", "score", "links", "links"], cwd=tmp_path, capture_output=True)
     assert scored.returncode == 0
     listed = subprocess.run([programs / "pip", "list"], capture_output=True, text=True, check=True).stdout
-    assert not {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listed.splitlines()}
+    hosts = {"torch", "fairseq", "fairseq-fixed"} & {line.split()[0] for line in listed.splitlines()}
+    assert hosts == ({"fairseq"} if own else set())
     subprocess.run([programs / "pip", "check"], check=True, capture_output=True)
+    if own:
+        subprocess.run([programs / "python", "-c", "import fairseq; assert fairseq.MINE"], check=True, cwd=tmp_path)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 
 import pytest
 
@@ -13,7 +12,8 @@ from fairseq_normalign import half_precision
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.half_precision import LIMIT, SAFE_INSTRUCTIONS, prepare_cpu
 from tests.cli.tiny_pair import make_tiny_pair
-from tests.conftest import REPOSITORY
+from tests.conftest import PACKAGE, REPOSITORY
+from tests.warm import warm_python
 
 DIES = "import os, signal; os.kill(os.getpid(), signal.SIGILL)"
 DIES_UNLIMITED = f"import os, signal; os.environ.get({LIMIT!r}) or os.kill(os.getpid(), signal.SIGILL)"
@@ -98,9 +98,34 @@ def test_align_in_bfloat16_where_the_probe_fails(tmp_path, probe, code, said):
         f"half_precision.PROBE = {probe!r}\nsys.exit(main())"
     )
     out = tmp_path / "links"
-    command = [sys.executable, "-c", run, "align", *tiny_pair.arguments(), "--bf16", "-o", str(out)]
+    command = [*warm_python(), "-c", run, "align", *tiny_pair.arguments(), "--bf16", "-o", str(out)]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
     result = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert result.returncode == code, result.stderr
     assert [line for line in result.stderr.splitlines() if line.startswith(said)]
     assert out.exists() is (code == 0)
+
+
+@pytest.mark.parametrize(
+    ("probe", "code", "said"),
+    [
+        (DIES_UNLIMITED, 0, "normalign: note: float16"),
+        (DIES, 2, "fairseq_normalign: error: this machine cannot compute"),
+    ],
+)
+def test_fairseq_in_float16_where_the_probe_fails(tmp_path, probe, code, said):
+    tiny_pair = make_tiny_pair(tmp_path)
+    run = (
+        "from fairseq_normalign import half_precision\nfrom fairseq_cli.interactive import cli_main\n"
+        f"half_precision.PROBE = {probe!r}\ncli_main()"
+    )
+    options = ["--task", "translation_normalign", "--user-dir", str(PACKAGE), "-s", "de", "-t", "en", "--beam", "1"]
+    options += ["--print-alignment", "hard", "--cpu", "--fp16", "--path", str(tiny_pair.path())]
+    command = [*warm_python(), "-c", run, str(tiny_pair.folder), *options]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    result = subprocess.run(
+        command, input="w1 w2\n", capture_output=True, text=True, env=environment, timeout=300, check=False
+    )
+    assert result.returncode == code, result.stderr
+    assert [line for line in result.stderr.splitlines() if line.startswith(said)]
+    assert ("\nA-0\t" in result.stdout) is (code == 0)

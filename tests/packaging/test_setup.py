@@ -27,6 +27,7 @@ case "$1 $2" in
       [ ! -e "$STATE/refused" ] || ! grep -qxF -- "$word" "$STATE/refused" || exit 1
       case $1:$word in
         install:fairseq-fixed==* | install:fairseq==*) echo fairseq >>"$STATE/packages" ;;
+        install:torchaudio) echo "$(cat "$STATE/audio" 2>/dev/null || echo torchaudio)" >>"$STATE/packages" ;;
         install:torch[=\>]*) echo torch >>"$STATE/packages" ;;
         uninstall:torchaudio) sed -i /torchaudio/d "$STATE/packages" ;;
       esac
@@ -168,17 +169,34 @@ def test_the_next_torch_is_tried_where_none_was_asked_for(machine):
     assert "install torch==2.13.0 " in machine.asked()
 
 
+@pytest.mark.parametrize("index", ["", "file:///builds"])
+def test_without_a_gpu_the_cpu_build_is_asked_for_and_looked_for_where_one_says(machine, index):
+    assert machine.set_up(TORCH_INDEX=index).returncode == 0
+    first = machine.asked().splitlines()[0]
+    assert ("--extra-index-url file:///builds" in first) is bool(index)
+    assert "torch==2.13.0+cpu" in first
+
+
+def test_with_a_gpu_the_usual_build_is_installed(machine):
+    smi = machine.folder / "programs" / "nvidia-smi"
+    smi.write_text("#!/bin/sh\necho 'GPU 0: of some kind'\n")
+    smi.chmod(0o755)
+    assert machine.set_up().returncode == 0
+    assert machine.asked().startswith("install torch==2.13.0 ")
+
+
 def test_torchaudio_that_does_not_import_is_removed(machine):
-    machine.write("packages", "broken-torchaudio")
+    machine.write("audio", "broken-torchaudio")
     result = machine.set_up()
     assert result.returncode == 0, result.stderr
     assert "uninstall -y torchaudio" in machine.asked()
     assert "removing torchaudio" in result.stderr
+    assert "'pip check' goes on naming it" in result.stderr
 
 
 def test_torchaudio_that_imports_stays(machine):
-    machine.write("packages", "torchaudio")
     assert machine.set_up().returncode == 0
+    assert "install --no-deps" in machine.asked()
     assert "torchaudio" in machine.has()
 
 
