@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+from tests.warm import warm_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "fairseq_normalign"
@@ -17,6 +21,10 @@ PROGRAMS = Path(sys.executable).parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Tests compute without AMX, so that they run on every machine: see half_precision.py, whose probe has tests of its own.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
+
+# No test fails for a slow machine.
+settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any machine")
 
 TINY_MODEL = [
     *("--encoder-layers", "2", "--decoder-layers", "3", "--encoder-embed-dim", "16", "--decoder-embed-dim", "16"),
@@ -27,14 +35,15 @@ TINY_TRAINING = [
     *("--optimizer", "adam", "--lr", "0.003", "--max-tokens", "400", "--num-workers", "0", "--seed", "1"),
     *("--criterion", "label_smoothed_cross_entropy", "--label-smoothing", "0.1"),
     *("--no-progress-bar", "--log-interval", "100", "--cpu", "--disable-validation"),
+    *("--no-epoch-checkpoints", "--save-interval", "1000"),  # saved at the end alone
 ]
 
 
 def run(*command: object, cwd: Path = REPOSITORY, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a program of the environment as a user would."""
+    """Run a program of the environment as a user would, in a process of its own."""
     program, *arguments = map(str, command)
     return subprocess.run(
-        [str(PROGRAMS / program), *arguments],
+        [*warm_python(), *([] if program == "python" else [str(PROGRAMS / program)]), *arguments],
         cwd=cwd,
         input=stdin,
         capture_output=True,
@@ -113,6 +122,23 @@ def train(binarized: Path, out: Path, *options: object, updates: int = 20) -> Pa
         *options,
     )
     return out / "checkpoint_last.pt"
+
+
+LEFT_OUT = shutil.ignore_patterns(
+    *(".git", ".venv", "*.egg-info", "build", "dist", "work", "__pycache__", ".*_cache", ".hypothesis")
+)
+"""A wheel built in the working copy itself would also hold whatever an earlier build left in build/."""
+
+
+@pytest.fixture(scope="session")
+def built_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of the repository, which is beside it, made without a network."""
+    folder = tmp_path_factory.mktemp("built")
+    shutil.copytree(REPOSITORY, folder / "copy", ignore=LEFT_OUT)
+    pip = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index", "-q"]
+    subprocess.run([*pip, "-w", str(folder), str(folder / "copy")], check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
 
 
 @pytest.fixture(scope="session")
