@@ -27,17 +27,22 @@ TARGET = "The Commission has therefore repeatedly urged China to review these se
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    draw(arguments(__doc__, SOURCE, TARGET))
+
+
+def arguments(about: str | None, source: str, target: str) -> argparse.Namespace:
+    """Read the command line: models, a pair of sentences, and the folder of the pictures, which is made."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--forward", default=toy.paths()[0])
     parser.add_argument("--backward", default=toy.paths()[1])
     parser.add_argument("--bpe-codes", default=toy.FOLDER / "codes")
-    parser.add_argument("--source", default=SOURCE)
-    parser.add_argument("--target", default=TARGET)
+    parser.add_argument("--source", default=source)
+    parser.add_argument("--target", default=target)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "images")
     args = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")
     args.out.mkdir(parents=True, exist_ok=True)
-    draw(args)
+    return args
 
 
 def draw(args: argparse.Namespace) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from ..alignment.pieces import Segmentation, Sentence
-from ..alignment.read_pair import ReadPair
+from ..alignment.read_pair import PairFlags, ReadPair
 from ..alignment.readings import MethodReading, Reading, ReadingShape
 from ..alignment.score import COUNTS, Counts, metrics_of
 from ..alignment.steps_to_words import SETTINGS
@@ -89,6 +89,7 @@ def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
         "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
         "levels": QUANTIZATION_STEPS,
         "gold": any("g" in sentence for sentence in sentences),
+        "check": any("c" in sentence for sentence in sentences),
         "sentences": sentences,
         "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
         "best": _best(readings, np.sum(counts, axis=0)),
@@ -148,7 +149,19 @@ def _sentence(pair: ReadPair) -> dict[str, Any]:
         fields["k"] = links
     if pair.notes:
         fields["n"] = list(pair.notes)
+    if pair.flags is not None:
+        fields["c"] = _flags(pair.flags)
     return fields
+
+
+def _flags(flags: PairFlags) -> dict[str, Any]:
+    """Score, positions of source and target words without a partner, and how much each word gains."""
+    gains = {name: [round(gain, 2) for gain in found] for name, found in _gains(flags).items() if found}
+    return {"v": flags.score, "s": list(flags.without_target), "t": list(flags.without_source), **gains}
+
+
+def _gains(flags: PairFlags) -> dict[str, tuple[float, ...]]:
+    return {"sg": flags.source_gains, "tg": flags.target_gains}
 
 
 def _side(side: Sentence) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from ..analysis.choose_readings import ReadingChoice
-from ..analysis.saved_choice import alignment_heads, ranked_list
+from ..analysis.saved_choice import alignment_heads, choice_record
 from ..errors import NormalignError
 from .text_tables import columns, tsv
 
@@ -26,22 +26,11 @@ def render_readings(choices: Sequence[ReadingChoice], style: str = "table", *, r
             raise NormalignError("alignment heads are those of one model; leave the other direction out")
         return json.dumps(alignment_heads(choices[0])) + "\n"
     if style == "json":
-        return json.dumps({name: _plain(choice) for name, choice in named}, indent=2) + "\n"
+        return json.dumps({name: choice_record(choice) for name, choice in named}, indent=2) + "\n"
     if style == "tsv":
         lines = [[name, *row] for name, choice in named for row in _rows(choice, len(choice.ranked))]
         return tsv([["direction", *HEAD], *lines])
     return "\n".join(_table(name if len(choices) > 1 else "", choice, rows) for name, choice in named)
-
-
-def _plain(choice: ReadingChoice) -> dict[str, object]:
-    return {
-        "readings": str(choice.expert),
-        "stability": list(choice.stability),
-        "pairs": choice.pairs,
-        "diagonal": choice.diagonal,
-        "doubts": list(choice.doubts),
-        "ranked": ranked_list(choice),
-    }
 
 
 def _rows(choice: ReadingChoice, count: int) -> list[list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,9 +14,11 @@ from ..analysis.comparison import Comparison
 from ..analysis.error_rates import System
 from ..analysis.examples import ChosenExamples, Example
 from ..new_directory import NewDirectory, check_new_directory
+from .check_section import CHECK_PAGE, check_section, checked_pairs, write_check_page
 from .comparison import draw_layers, render_comparison
 from .figures import Style, save_figure
-from .page import asset, write_page
+from .page import write_page
+from .report_frame import closing, opening
 
 REPORT = "a report"
 EXPLAINED = (
@@ -36,6 +37,8 @@ class ReportOptions:
     title: str = "Word alignments"
     all_sentences: bool = False
     """Also write a page of every sentence."""
+    worst: int = 10
+    """Pairs with the lowest scores that are shown, where the pairs were checked."""
 
 
 def write_report(
@@ -65,7 +68,22 @@ def write_report(
             write_page(
                 unfinished / "sentences.html", pairs, title=options.title, start=chosen.reading, beside=chosen.baseline
             )
-        index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png"))
+        if checked_pairs(pairs):
+            write_check_page(unfinished / CHECK_PAGE, pairs, options.title)
+        check = "".join(check_section(pairs, options.worst))
+        index = "".join(_index(options, found, examples, pictures, unfinished / "figures" / "layers.png", check))
+        (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
+
+
+def write_check_report(folder: str | Path, pairs: Sequence[ReadPair], options: ReportOptions, signature: str) -> None:
+    """Write a folder about the check of some pairs, which need no gold; it appears when it is complete."""
+    check_new_directory(folder, REPORT)
+    with NewDirectory(folder, REPORT) as unfinished:
+        unfinished.mkdir(parents=True, exist_ok=True)
+        write_check_page(unfinished / CHECK_PAGE, pairs, options.title)
+        links = f'<nav><a href="{CHECK_PAGE}">the lowest scores, to explore</a></nav>'
+        body = "".join(check_section(pairs, options.worst))
+        index = opening(options.title) + links + body + closing(signature)
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
 
@@ -81,23 +99,22 @@ def _example_figures(folder: Path, examples: Sequence[Example], readings: Sequen
 
 
 def _index(
-    options: ReportOptions, found: Comparison, examples: Sequence[Example], pictures: dict[int, Path], layers: Path
+    options: ReportOptions,
+    found: Comparison,
+    examples: Sequence[Example],
+    pictures: dict[int, Path],
+    layers: Path,
+    check: str,
 ) -> Iterator[str]:
-    style = asset("report.css")
-    digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
-    title = html.escape(options.title)
-    yield f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>{title}</title><style>{style}</style></head><body><main>
-<h1>{title}</h1><p class="about">{_counted(found.sentences)} with gold alignments. AER, the
+    yield opening(options.title)
+    yield f"""<p class="about">{_counted(found.sentences)} with gold alignments. AER, the
 alignment error rate, counts wrong and missed links, in percent: lower is better. P is the share of links that are
 right, R the share of the gold's sure links that were found.</p>
 <nav><a href="examples.html">examples, to explore</a>"""
     if options.all_sentences:
         yield '<a href="sentences.html">every sentence</a>'
+    if check:
+        yield f'<a href="{CHECK_PAGE}">the lowest scores, to explore</a>'
     yield "".join(f'<a href="{name}">{name}</a>' for name in TABLES)
     yield '<a href="figures/layers.pdf">layers.pdf</a><a href="figures/examples.pdf">examples.pdf</a></nav>'
     yield f"<h2>AER of every layer</h2>{EXPLAINED}{_layer_table(found)}"
@@ -106,7 +123,8 @@ right, R the share of the gold's sure links that were found.</p>
     yield f"<h2>Examples</h2><p>{_counted(len(examples))} of {found.sentences}; the AER of each is its own.</p>"
     for example in examples:
         yield _example(example, pictures[example.pair.id])
-    yield f"<footer>{html.escape(found.signature)}</footer></main></body></html>\n"
+    yield check
+    yield closing(found.signature)
 
 
 def _counted(sentences: int) -> str:

@@ -14,8 +14,9 @@ from ..alignment.gold import Gold, Marked
 from ..alignment.pieces import Sentence
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import MethodReading
+from ..analysis.checked_pairs import read_checked
 from ..errors import NormalignError
-from ..files import display_name, read_lines, read_parallel, words_of
+from ..files import display_name, read_bitext, read_lines, read_parallel, words_of
 
 
 def named_paths(arguments: Sequence[str]) -> list[tuple[str | None, Path]]:
@@ -75,22 +76,27 @@ def _pair_of_dumped(
     return ReadPair(number, source, target, readings, gold_at(golds, number, source, target))
 
 
+def lines_of(source: str | Path, target: str | Path | None) -> Iterator[tuple[str, str]]:
+    """Give the lines of two files in step, or both sides of each line of one file."""
+    return read_bitext(source) if target is None else read_parallel(source, target)
+
+
 def pairs_of_files(
     source: str | Path,
-    target: str | Path,
+    target: str | Path | None,
     *,
     split: Sequence[Callable[[str], list[str]]] = (words_of, words_of),
     soft: Mapping[str, Sequence[np.ndarray]] | None = None,
     golds: Sequence[Gold] | None = None,
     wanted: Collection[int] | None = None,
 ) -> Iterator[ReadPair]:
-    """Give the pairs of two files, with the soft alignments of each line by the name of their method.
+    """Give the pairs of two files, or of one that holds both, with the soft alignments of each line by their method.
 
     ``split``: how a line of each side becomes words.
     """
     soft = soft or {}
     count = 0
-    for number, (left, right) in enumerate(read_parallel(source, target)):
+    for number, (left, right) in enumerate(lines_of(source, target)):
         count = number + 1
         if wanted is None or number in wanted:
             sides = Sentence.of_words(split[0](left)), Sentence.of_words(split[1](right))
@@ -128,6 +134,36 @@ def with_links(pairs: Iterable[ReadPair], links: Mapping[str, Sequence[Marked]])
             _check_range(name, pair.id, found, pair.source, pair.target)
             readings[name] = MethodReading(links=found)
         yield replace(pair, readings=readings)
+
+
+def pairs_of_check(
+    path: str | Path, *, golds: Sequence[Gold] | None = None, wanted: Collection[int] | None = None
+) -> Iterator[ReadPair]:
+    """Give the pairs of a file that a check wrote as JSON lines with words: with its links and what it found."""
+    known = []
+    for pair in read_checked(path):
+        known.append(pair.number)
+        if wanted is None or pair.number in wanted:
+            sides = Sentence.of_words(pair.source), Sentence.of_words(pair.target)
+            readings = {"links": MethodReading(links=pair.links)}
+            gold = gold_at(golds, pair.number, *sides)
+            yield ReadPair(pair.number, *sides, readings, gold, flags=pair.flags)
+    _check_wanted(wanted, known)
+
+
+def with_flags(pairs: Iterable[ReadPair], path: str | Path) -> Iterator[ReadPair]:
+    """Add what a check found to the pairs; a pair that it skipped has no flags."""
+    checked = {pair.number: pair for pair in read_checked(path)}
+    for pair in pairs:
+        found = checked.get(pair.id)
+        if found is None:
+            yield pair
+            continue
+        if (tuple(pair.source.words), tuple(pair.target.words)) != (found.source, found.target):
+            raise NormalignError(
+                f"{display_name(path)}: sentence {pair.id + 1} has other words there; check the same text"
+            )
+        yield replace(pair, flags=found.flags)
 
 
 def gold_at(golds: Sequence[Gold] | None, number: int, source: Sentence, target: Sentence) -> Gold | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.read_pair import ReadPair, links_of, soft_of
+from ..alignment.read_pair import PairFlags, ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
 from ..errors import one_line
 
@@ -47,6 +47,18 @@ def grid(
             cells = (_cell(_kind((s, row), links, gold), _shade(soft, row, s, look), look) for s in columns)
             yield f"{_right(word, left)} {''.join(cells)}".rstrip()
     yield _legend(look, gold is not None, soft is not None)
+    if pair.flags is not None:
+        yield from _flagged(pair, pair.flags)
+
+
+def _flagged(pair: ReadPair, flags: PairFlags) -> Iterator[str]:
+    """What a check found, in words."""
+    yield f"score of the check: {flags.score:.2f}"
+    sides = ("source", flags.without_source, pair.target), ("target", flags.without_target, pair.source)
+    for other, places, side in sides:
+        if places:
+            named = " ".join(f"{place + 1}:{side.words[place]}" for place in places)
+            yield one_line(f"words without a {other}: {named}")
 
 
 def _kind(link: tuple[int, int], links: set, gold) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,15 @@ import pytest
 from fairseq_normalign import toy
 from tests.conftest import PROGRAMS, REPOSITORY
 from tests.docs.blocks import RUNNABLE, CodeBlock, blocks_of, indented_blocks, page_mark, pages
+from tests.warm import warm_programs, warm_python
 
 FORMULAS = {"concepts.md"}
 """Pages whose indented blocks are no code."""
 
 
 def run_block(block: CodeBlock, folder: Path) -> str:
-    command = [sys.executable, "-c", block.text] if block.language == "python" else ["bash", "-euc", block.text]
-    path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+    command = [*warm_python(), "-c", block.text] if block.language == "python" else ["bash", "-euc", block.text]
+    path = os.pathsep.join([warm_programs(folder.parent / "programs"), str(PROGRAMS), os.environ["PATH"]])
     settings = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
     result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=settings, check=False)
     assert result.returncode == 0, f"{block.text}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"

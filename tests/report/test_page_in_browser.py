@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.read_pair import links_of, soft_of
+from fairseq_normalign.alignment.read_pair import PairFlags, links_of, soft_of
 from fairseq_normalign.alignment.readings import MethodReading, Reading, every_reading
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.report.page import write_page
@@ -336,7 +336,7 @@ def test_a_phone_shows_all_without_scrolling_sideways(show, make):
     page.click("#list-toggle")
     page.locator(".row").nth(2).click()
     assert not page.locator("#list").is_visible()
-    assert page.locator("#where").inner_text() == "Sentence 3"
+    page.wait_for_function("() => document.querySelector('#where').textContent === 'Sentence 3'")
 
 
 def test_light_and_dark(show, make):
@@ -436,4 +436,54 @@ def test_links_that_were_decided_are_shown_over_their_soft_alignment(show, make)
     drawn(page, choice, pair)
     assert page.locator("#cells rect.frame").count() == 2
     page.click("#switch-decision label:has-text('threshold')")
-    page.wait_for_function("document.querySelectorAll('#cells rect.frame').length === 0")
+    page.wait_for_function("() => document.querySelectorAll('#cells rect.frame').length === 0")
+
+
+def test_flagged_words_are_marked_in_context_and_the_worst_pair_comes_first(show, make):
+    rng = np.random.default_rng(6)
+    flags = [
+        PairFlags(1.5),
+        PairFlags(-3.25, without_source=(1, 2), without_target=(0,), target_gains=(4.0, -0.5, 0.25)),
+        None,
+        PairFlags(-1.0, without_target=(3,)),
+    ]
+    pairs = [
+        replace(make(n, WORDS[:4], WORDS[4:7], rng, gold=False), flags=found, notes=("typical",) if n == 3 else ())
+        for n, found in enumerate(flags)
+    ]
+    page = show(pairs, start=Reading("norms", 0, None, "awi"))
+    numbers = [row.inner_text() for row in page.locator(".row .number").all()]
+    assert numbers == ["#2 · score −3.25 · ∅ 3", "#4 · score −1.00 · ∅ 1 · typical", "#1 · score 1.50", "#3"]
+    assert page.locator("#where").inner_text() == "Sentence 2"
+    said = page.locator("#check p").first.inner_text()
+    assert said == "Check: score −3.25 · 2 words without a source · 1 word without a target"
+    marked = page.locator("#check mark.lone")
+    assert [one.locator("bdi").inner_text() for one in marked.all()] == [WORDS[0], WORDS[5], WORDS[6]]
+    assert all("∅" in one.inner_text() for one in marked.all())  # told by a sign, not by colour alone
+    assert marked.nth(1).get_attribute("title") == "∅ without a source, gain −0.50"
+    assert page.locator("#check .context").nth(1).inner_text().count("(without a source)") == 2
+    labels = [text for text in page.locator(".matrix .word.lone text").all_text_contents() if text]
+    assert labels == [f"∅ {word}" for word in (WORDS[0], WORDS[5], WORDS[6])]
+    page.keyboard.press("v")
+    page.wait_for_selector("#linked")
+    assert page.locator("#linked button.lone").all_text_contents() == [WORDS[0], WORDS[5], WORDS[6]]
+    assert "without a source" in page.locator("#legend").inner_text()
+    page.select_option("#filter", "flagged")
+    assert page.locator("#found").inner_text() == "2 of 4 sentences"
+    page.select_option("#filter", "all")
+    page.select_option("#sort", "trust")
+    assert page.locator(".row .number").first.inner_text() == "#1 · score 1.50"
+    page.locator(".row").last.click()
+    page.wait_for_function("() => document.querySelector('#where').textContent === 'Sentence 3'")
+    assert not page.locator("#check").is_visible()  # this pair was not checked
+
+
+def test_flagged_words_fit_a_phone(show, make):
+    words = [*WORDS, "Donaudampfschifffahrtsgesellschaftskapitänskajütenschlüsselbund" * 2]
+    pair = make(0, words, words[::-1], np.random.default_rng(4), gold=False)
+    every = tuple(range(len(words)))
+    page = show(
+        [replace(pair, flags=PairFlags(-9.0, every, every))], context={"viewport": {"width": 390, "height": 700}}
+    )
+    assert page.locator("#check mark.lone").count() == 2 * len(words)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -179,12 +179,22 @@
     return c;
   }
 
+  /* Words that a check found without a partner: in the source those without a target, in the target without a source. */
+  const LONE = { source: "without a target", target: "without a source" };
+  const loneOf = (sentence, side) => new Set(sentence.c ? sentence.c[side[0]] : []);
+  const loneCount = (n) => (sentences[n].c ? sentences[n].c.s.length + sentences[n].c.t.length : 0);
+  const scoreText = (value) => (value < 0 ? "−" : "") + Math.abs(value).toFixed(2);
+
   /* Everything about the pair that the views draw. */
   async function pairOf(n, chosen, level, threshold) {
     const sentence = sentences[n];
     const pieces = level === "piece" && chosen.method.kind === "steps";
     const shown = pieces ? "piece" : "word";
     const sources = labelsOf(sentence.s, shown, true), targets = labelsOf(sentence.t, shown, false);
+    for (const [side, labels] of [["source", sources], ["target", targets]]) {
+      const lone = loneOf(sentence, side);
+      for (const one of labels) one.lone = lone.has(one.word);
+    }
     const soft = chosen.method.kind === "links" ? null : softOf(n, await levelsOf(n), chosen, shown);
     const links = soft && !(threshold === null && hasLinks(chosen.method)) ? decided(soft, sources, threshold) : (sentence.k[chosen.method.name] || []);
     return { n, sentence, level: shown, sources, targets, soft, links, linked: new Set(links.map(([s, t]) => key(s, t))), gold: goldOf(sentence) };
@@ -346,6 +356,7 @@
   }
 
   function passes(n, other) {
+    if (state.filter === "flagged") return loneCount(n) > 0;
     if (state.filter === "all" || !sentences[n].g) return state.filter === "all";
     const of = (c) => countsOf(n, choiceIndex(c.method, c.layer, c.head, c.setting));
     const c = state.threshold !== null && liveCounts && liveCounts[n] ? liveCounts[n] : of(chosen());
@@ -364,7 +375,11 @@
     const gains = new Map(order.map((n) => [n, gainOf(n, other)]));
     const length = (n) => sentences[n].s.w.length + sentences[n].t.w.length;
     const rates = new Map(order.map((n) => [n, rateOf(n)]));
+    const checked = (n) => (sentences[n].c ? sentences[n].c.v : null);
+    const byNumber = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
     const compare = {
+      doubt: (a, b) => byNumber(checked(a) ?? Infinity, checked(b) ?? Infinity),
+      trust: (a, b) => byNumber(checked(b) ?? -Infinity, checked(a) ?? -Infinity),
       worst: (a, b) => (rates.get(b) ?? -1) - (rates.get(a) ?? -1),
       best: (a, b) => (rates.get(a) ?? 2) - (rates.get(b) ?? 2),
       gain: (a, b) => gains.get(b) - gains.get(a),
@@ -391,7 +406,8 @@
 
   function listRow(place) {
     const n = order[place], sentence = sentences[n], rate = rateOf(n);
-    const notes = sentence.n ? " · " + sentence.n.join(", ") : "";
+    const check = sentence.c ? ` · score ${scoreText(sentence.c.v)}` + (loneCount(n) ? ` · ∅ ${loneCount(n)}` : "") : "";
+    const notes = check + (sentence.n ? " · " + sentence.n.join(", ") : "");
     const row = node("div", {
       class: "row", role: "option", id: "row" + n, "aria-selected": String(n === state.n),
       "aria-setsize": order.length, "aria-posinset": place + 1, onclick: () => { choose({ n }); closeList(); },
@@ -606,6 +622,7 @@
     if (!pair.sources.length || !pair.targets.length) {
       byId("view").replaceChildren(node("p", { class: "notice", text: "One side of this pair is empty." }));
     } else drawPanels(pair, other);
+    drawCheck(pair);
     drawLegend(pair);
     drawErrors(pair);
     drawDetail();
@@ -656,7 +673,7 @@
     const room = (currentBeside ? place.clientWidth || byId("panels").clientWidth : byId("stage").clientWidth) - 22;
     const narrow = room < 560;
     const columns = pair.sources.length, rows = pair.targets.length;
-    const longest = (labels) => Math.max(...labels.map((label) => widthOf(label.text)));
+    const longest = (labels) => Math.max(...labels.map((label) => widthOf(shownText(label))));
     const left = Math.min(narrow ? 96 : 190, longest(pair.targets) + 18);
     const top = Math.min(narrow ? 110 : 170, longest(pair.sources) + 16);
     const size = Math.max(narrow ? 17 : 18, Math.min(32, Math.floor((room - left) / columns)));
@@ -753,8 +770,12 @@
     return drawn("path", { class: "sign " + layer, d: `M${x - reach} ${y - reach}L${x + reach} ${y + reach}M${x + reach} ${y - reach}L${x - reach} ${y + reach}` });
   }
 
-  function label(side, index, text, special, options, place) {
-    const made = drawn("g", { class: "word" + (special ? " special" : ""), "data-side": side, "data-index": index },
+  const shownText = (word) => (word.lone ? "∅ " : "") + word.text;
+
+  function label(side, index, word, room, options, place) {
+    const kind = "word" + (word.word < 0 ? " special" : "") + (word.lone ? " lone" : "");
+    const text = cut(shownText(word), room);
+    const made = drawn("g", { class: kind, "data-side": side, "data-index": index },
       drawn("text", options, text), drawn("title", {}));
     made.addEventListener("mouseenter", () => hold(side, index, false));
     made.addEventListener("click", () => hold(side, index, true));
@@ -767,7 +788,7 @@
     pair.sources.forEach((word, s) => {
       const x = s * size + size / 2 + 4.5;
       const area = drawn("rect", { x: s * size, y: 0, width: size, height: top, fill: "transparent" });
-      svg.append(label("source", s, cut(word.text, top - 12), word.word < 0,
+      svg.append(label("source", s, word, top - 12,
         { x, y: top - 6, "font-size": 14, transform: `rotate(-90 ${x} ${top - 6})` }, area));
     });
     return svg;
@@ -777,7 +798,7 @@
     const svg = drawn("svg", { class: "down", width: left, height, "aria-hidden": "true" });
     pair.targets.forEach((word, t) => {
       const area = drawn("rect", { x: 0, y: t * size, width: left, height: size, fill: "transparent" });
-      svg.append(label("target", t, cut(word.text, left - 14), word.word < 0,
+      svg.append(label("target", t, word, left - 14,
         { x: left - 7, y: t * size + size / 2 + 4.5, "font-size": 14, "text-anchor": "end" }, area));
     });
     return svg;
@@ -832,7 +853,8 @@
     const side = (name, labels) => {
       const words = labels.map((word, k) => node("button", {
         type: "button", tabindex: "-1", "data-side": name, "data-index": k, text: word.text, dir: "auto",
-        class: isLinked(pair, name, k) ? "" : "unlinked",
+        class: [isLinked(pair, name, k) ? "" : "unlinked", word.lone ? "lone" : ""].join(" ").trim(),
+        title: word.lone ? LONE[name] : null,
         onmouseenter: () => hold(name, k, false), onmouseleave: () => release(), onclick: () => hold(name, k, true),
       }));
       return node("div", { class: "side-words " + name, role: "group", "aria-label": name, dir: isRightToLeft(labels) ? "rtl" : "ltr" }, ...words);
@@ -936,7 +958,8 @@
     const told = others.filter((o) => o.linked || (state.gold && o.kind));
     const rest = pair.soft ? others.filter((o) => !told.includes(o) && o.value > 0).sort((a, b) => b.value - a.value).slice(0, Math.max(0, 5 - told.length)) : [];
     const rows = [...told, ...rest].sort((a, b) => b.value - a.value || a.k - b.k).map((o) => detailRow(pair, o));
-    const head = node("h3", {}, node("bdi", { text: own.text }), ` ${word.side === "target" ? "←" : "→"} ${word.side === "target" ? "source" : "target"}`);
+    const head = node("h3", {}, node("bdi", { text: own.text }), ` ${word.side === "target" ? "←" : "→"} ${word.side === "target" ? "source" : "target"}`,
+      ...(own.lone ? [" ", node("span", { class: "sign-lone", text: loneText(pair.sentence, word.side, own.word) })] : []));
     const none = node("p", { class: "hint", text: "No link." });
     const titles = node("tr", {}, ...["word", "", "value", "share", "verdict"].map((text) => node("th", { scope: "col", text: pair.soft || !["value", "share"].includes(text) ? text : "" })));
     place.replaceChildren(head, rows.length ? node("table", {}, node("thead", {}, titles), node("tbody", {}, ...rows)) : none);
@@ -1010,6 +1033,32 @@
     setTimeout(() => URL.revokeObjectURL(address), 1000);
   }
 
+  /* -- what a check found: both sentences, with the words that have no partner -- */
+
+  function loneText(sentence, side, word) {
+    const gains = sentence.c[side[0] + "g"];
+    return `∅ ${LONE[side]}` + (gains ? `, gain ${scoreText(gains[word])}` : "");
+  }
+
+  function contextOf(sentence, side) {
+    const lone = loneOf(sentence, side), words = side === "source" ? sentence.s.w : sentence.t.w;
+    const shown = words.flatMap((text, k) => [lone.has(k)
+      ? node("mark", { class: "lone", "data-side": side, "data-word": k, title: loneText(sentence, side, k) }, node("bdi", { text }),
+        node("span", { class: "sign-lone", "aria-hidden": "true", text: "\u2060∅" }), node("span", { class: "hidden", text: ` (${LONE[side]})` }))
+      : node("bdi", { text }), " "]); // the sign stays on the line of its word
+    return node("p", { class: "context" }, node("span", { class: "side", text: side }), node("span", { dir: "auto" }, ...shown));
+  }
+
+  function drawCheck(pair) {
+    const place = byId("check"), { c } = pair.sentence;
+    place.hidden = !c;
+    if (!c) { place.replaceChildren(); return; }
+    const counted = (count, what) => `${count} word${count === 1 ? "" : "s"} ${what}`;
+    const said = [counted(c.t.length, LONE.target), counted(c.s.length, LONE.source)].join(" · ");
+    place.replaceChildren(node("p", {}, "Check: score ", node("b", { id: "check-score", text: scoreText(c.v) }), ` · ${said}`),
+      contextOf(pair.sentence, "source"), contextOf(pair.sentence, "target"));
+  }
+
   /* -- legend and errors -- */
 
   function drawLegend(pair) {
@@ -1025,6 +1074,9 @@
       parts.push(said(lines ? stroke("wrong", cross(9, 9, 3.5)) : sample(...frame(false, 0, 0, 18)), "wrong link"));
       if (pair.level === "word") parts.push(said(lines ? stroke("missed", drawn("circle", { class: "sign missed", cx: 9, cy: 9, r: 3.5 })) : sample(goldMark("sure", 0, 0, 18), ring(9, 9, 7.5)), "missed sure link"));
       if (!lines) parts.push(said(sample(goldMark("sure", 0, 0, 18)), "sure"), said(sample(goldMark("possible", 0, 0, 18)), "possible"));
+    }
+    if ([...pair.sources, ...pair.targets].some((word) => word.lone)) {
+      parts.push(said(node("span", { class: "sign-lone", text: "∅" }), "word without a source or a target"));
     }
     byId("legend").replaceChildren(...parts);
   }
@@ -1137,13 +1189,21 @@
     const layers = Math.max(...methods.map((m) => m.layers));
     byId("about").textContent = [data.notes, `${sentences.length} sentence pair${sentences.length === 1 ? "" : "s"}`,
       methods.map((m) => m.name).join(", "), layers > 1 ? `${layers} layers` : ""].filter(Boolean).join(" · ");
-    if (!data.gold) for (const option of document.querySelectorAll("[data-gold]")) option.remove();
+    const known = { gold: data.gold, check: data.check, judged: data.gold || data.check };
+    for (const [what, there] of Object.entries(known)) {
+      if (!there) for (const option of document.querySelectorAll(`[data-${what}]`)) option.remove();
+    }
     if (typeof DecompressionStream === "undefined") {
       byId("view").append(node("p", { class: "notice", text: "This browser is too old to unpack the numbers in the page (it has no DecompressionStream)." }));
       return;
     }
     firstTheme();
     startFrom(data.start);
+    if (data.check) {
+      state.sort = byId("sort").value = "doubt";
+      orderList();
+      state.n = order[0];
+    }
     readAddress();
     listen();
     refresh();
