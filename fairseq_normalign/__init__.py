@@ -8,6 +8,7 @@ Aligning and translating::
     print(alignment.draw())  # the pair as a grid
     for alignment in model.align_many(pairs): ...
     model.translate("wir haben das haus gesehen .")
+    model.check("wir haben das haus gesehen .", "a blue sky .").score  # low: no translation
 
 Alignment files, gold and scores::
 
@@ -36,7 +37,7 @@ from .requirements import explained_imports
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .aligned_pair import Alignment
+    from .aligned_pair import Alignment, TranslationCheck
     from .alignment.dump import Dump
     from .alignment.gold import Gold, read_gold, read_links, write_links
     from .alignment.score import Score, score
@@ -51,6 +52,7 @@ __all__ = [
     "Gold",
     "NormalignError",
     "Score",
+    "TranslationCheck",
     "__version__",
     "add_alignments",
     "list_methods",
@@ -72,6 +74,7 @@ _PLACES = {
     "Gold": "alignment.gold",
     "NormalignError": "errors",
     "Score": "alignment.score",
+    "TranslationCheck": "aligned_pair",
     "list_methods": "interface",
     "load": "interface",
     "read_gold": "alignment.gold",

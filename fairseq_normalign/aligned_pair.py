@@ -1,4 +1,4 @@
-"""The alignment of one pair of sentences, as the Python interface returns it."""
+"""The alignment of one pair of sentences, and what a check found of it, as the Python interface returns them."""
 
 from __future__ import annotations
 
@@ -74,3 +74,28 @@ class Alignment:
         from .report.one_alignment import as_html
 
         return as_html(self.source, self.target, self.links, self.soft)
+
+
+@dataclass(frozen=True)
+class TranslationCheck:
+    """Whether the target of a pair translates its source.
+
+    >>> found = TranslationCheck(("ja",), ("yes", "sir"), [(0, 0)], score=-1.0, without_source=[1])
+    >>> [found.target[place] for place in found.without_source]
+    ['sir']
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: list[Link]
+    """(source, target), 0-based positions of words, sorted."""
+    score: float | None = None
+    """Higher for better translations; compare scores of the same models only. None where the pair was not checked."""
+    numbers: Mapping[str, float] = field(default_factory=dict, repr=False)
+    """Every number about the pair by its name: the columns of ``normalign check``."""
+    without_source: list[int] = field(default_factory=list)
+    """Positions of target words that have no source."""
+    without_target: list[int] = field(default_factory=list)
+    """Positions of source words that have no target."""
+    skipped: str | None = None
+    """Why the pair was not checked: 'empty' or 'too long'."""

@@ -9,16 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from .aligned_pair import Alignment
+from .aligned_pair import Alignment, TranslationCheck
 from .aligning.aligner import AlignedPair
 from .aligning.both_directions import BitextAligner
 from .aligning.build import make_bitext_aligner
+from .aligning.checking import Checker
 from .aligning.choose import MANY, choose_readings, sentence_of_choice
 from .aligning.directions import Keep, PairAlignment
 from .aligning.options import DEFAULT_SETTING, AlignmentOptions
+from .aligning.translating import why_untranslated
 from .alignment.experts import AGREEMENT_FLOOR, Expert
 from .alignment.readings import Reading
 from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from .analysis.translation_check import PairCheck
 from .attribution import METHODS
 from .errors import NormalignError
 from .hosts.options import PRECISIONS, ModelOptions
@@ -162,7 +165,7 @@ def _both(names: Names) -> tuple[str, ...]:
 
 
 class AlignmentModel:
-    """A loaded model, or the models of both directions, that aligns given pairs and translates with alignments."""
+    """A loaded model, or the models of both directions: aligns and checks given pairs, translates with alignments."""
 
     def __init__(self, aligner: BitextAligner, *, chooses: bool = False) -> None:
         """``chooses``: choose the readings by the first pairs that are aligned together."""
@@ -203,17 +206,56 @@ class AlignmentModel:
 
         ``progress`` is called with the number of pairs after each batch; ``window`` pairs are read ahead.
         """
-        waiting = iter(pairs)
         keep = Keep(soft=True, layers=every_layer, read=True)
-        first = 0
-        while taken := [_checked_pair(pair) for pair in itertools.islice(waiting, window)]:
-            if self._chooses and len(taken) >= MANY:
-                self.choose(taken)
+        for first, taken in self._windows(pairs, window):
             found = self.aligner.align(taken, keep=keep, first=first, done=progress or (lambda count: None))
             scores = self._scores(taken, found) if score else [None] * len(taken)
             for pair, result, value in zip(taken, found, scores, strict=True):
                 yield self._alignment(pair, result, value)
+
+    def _windows(
+        self, pairs: Iterable[tuple[str, str]], window: int
+    ) -> Iterator[tuple[int, Sequence[tuple[str, str]]]]:
+        """Give the pairs of each window and the number of its first; a large window chooses the readings."""
+        waiting = iter(pairs)
+        first = 0
+        while taken := [_checked_pair(pair) for pair in itertools.islice(waiting, window)]:
+            if self._chooses and len(taken) >= MANY:
+                self.choose(taken)
+            yield first, taken
             first += len(taken)
+
+    def check(self, source: str, target: str, *, full: bool = False) -> TranslationCheck:
+        """Check whether a target translates its source; with the models of both directions more surely.
+
+        ``full`` adds the share of the source in what the model computed, which takes several times longer.
+        """
+        return next(self.check_many([(source, target)], full=full))
+
+    def check_many(
+        self,
+        pairs: Iterable[tuple[str, str]],
+        *,
+        full: bool = False,
+        progress: Callable[[int], object] | None = None,
+        window: int = WINDOW,
+    ) -> Iterator[TranslationCheck]:
+        """Check pairs in batches and yield what was found in order; the rest as in :meth:`align_many`."""
+        if self.aligner.forward.level != "word":
+            raise NormalignError("a check is about words; load the model with level='word'")
+        checker = Checker(self.aligner, full=full)
+        for first, taken in self._windows(pairs, window):
+            found = checker.check(taken, first=first, done=progress or (lambda count: None))
+            yield from map(self._check, taken, found)
+
+    def _check(self, pair: tuple[str, str], found: PairCheck | str) -> TranslationCheck:
+        if isinstance(found, str):
+            source, target = (line.sentence.by_word.words for line in self.aligner.forward.lines(pair))
+            return TranslationCheck(source, target, [], skipped=found)
+        evidence, numbers = found.evidence, found.numbers
+        links = sorted(evidence.links)
+        places = found.without_source, found.without_target
+        return TranslationCheck(evidence.source, evidence.target, links, found.score, numbers, *places)
 
     def translate(
         self, source: str | Sequence[str], *, beam: int = 5, nbest: int = 1
@@ -221,7 +263,7 @@ class AlignmentModel:
         """Translate a sentence, or several, by beam search.
 
         Returns the best ``nbest`` translations of a sentence with their alignments, the best first; for several
-        sentences a list of such lists.
+        sentences a list of such lists. A sentence that is empty, or longer than the model's positions, has none.
         """
         if isinstance(source, str):
             return self._translations([source], beam, nbest)[0]
@@ -229,16 +271,17 @@ class AlignmentModel:
 
     def _translations(self, lines: list[str], beam: int, nbest: int) -> list[list[Alignment]]:
         host = self.aligner.forward.host
-        translated = []
-        for line, found in zip(lines, host.translate(lines, beam=beam, nbest=nbest), strict=True):
-            pairs: list[EncodedPair] = [(host.source(line), hypothesis.target) for hypothesis in found]
+        sources = [host.source(line) for line in lines]
+        good = [number for number, source in enumerate(sources) if why_untranslated(self.aligner, source) is None]
+        found = host.translate([lines[number] for number in good], beam=beam, nbest=nbest) if good else []
+        translated: list[list[Alignment]] = [[] for _ in lines]
+        for number, hypotheses in zip(good, found, strict=True):
+            pairs: list[EncodedPair] = [(sources[number], hypothesis.target) for hypothesis in hypotheses]
             results = self.aligner.align_encoded(pairs, keep=Keep(soft=True, read=True))
-            translated.append(
-                [
-                    _alignment(result, hypothesis.score, pair)
-                    for result, hypothesis, pair in zip(results, found, pairs, strict=True)
-                ]
-            )
+            translated[number] = [
+                _alignment(result, hypothesis.score, pair)
+                for result, hypothesis, pair in zip(results, hypotheses, pairs, strict=True)
+            ]
         return translated
 
     def _scores(self, pairs: Sequence[tuple[str, str]], found: Sequence[PairAlignment]) -> list[float | None]:

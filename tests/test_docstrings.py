@@ -11,8 +11,17 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 ROOMS = ("alignment", "analysis", "attribution", "report")
+TOP = "fairseq_normalign.aligned_pair"
 NEEDS_A_FILE = {"evaluate", "check_agreement", "open_alignment", "in_step", "place_together", "read_gold", "read_links"}
-NEEDS_A_FILE |= {"read_marked", "write_links", "read_bitext", "gather_naacl", "gather_rwth", "parse_plainly"}
+NEEDS_A_FILE |= {
+    "read_marked",
+    "write_links",
+    "read_bitext",
+    "read_word_pairs",
+    "gather_naacl",
+    "gather_rwth",
+    "parse_plainly",
+}
 NEEDS_A_PROGRAM = {"align"}
 RAISES_ONLY = {"check_words", "check_density"}
 
@@ -27,7 +36,7 @@ def with_examples(room: str) -> list[str]:
     return [name for name, path in paths.items() if ">>>" in path.read_text(encoding="utf-8")]
 
 
-@pytest.mark.parametrize("name", [name for room in ROOMS for name in with_examples(room)])
+@pytest.mark.parametrize("name", [TOP, *(name for room in ROOMS for name in with_examples(room))])
 def test_examples(name):
     module = importlib.import_module(name)
     failed, tried = doctest.testmod(module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 
@@ -149,3 +150,39 @@ def test_list_methods_names_every_method():
     methods = fairseq_normalign.list_methods()
     assert {"norms", "weights", "rollout"} <= set(methods)
     assert all(methods.values())
+
+
+def test_a_check_is_that_of_the_command(tiny_pair, pairs, model, tmp_path):
+    from fairseq_normalign.cli import main
+
+    out = tmp_path / "out"
+    default = ("--readings", str(model.expert), "--full", "--json", "--by-word", "-o", str(out))
+    assert main(["check", *tiny_pair.arguments(), *tiny_pair.reverse(), *default]) == 0
+    entries = [json.loads(line) for line in out.read_text().splitlines()]
+    together = list(model.check_many(iter(pairs), full=True, window=7))
+    for entry, found in zip(entries, together, strict=True):
+        assert found.score == pytest.approx(entry["score"], abs=1e-4)
+        assert {name: found.numbers[name] for name in found.numbers} == pytest.approx(
+            {name: entry[name] for name in found.numbers}, abs=1e-3
+        )
+        assert [list(link) for link in found.links] == entry["links"]
+        assert (found.without_source, found.without_target) == (entry["without_source"], entry["without_target"])
+    alone = model.check(*pairs[0])
+    assert alone.score == pytest.approx(together[0].score, abs=1e-4)
+    assert "source_share" not in alone.numbers
+    empty, long = model.check_many([("w1", ""), ("w1 " * LONGEST, "w2")])
+    assert (empty.skipped, empty.score, empty.source, empty.links) == ("empty", None, ("w1",), [])
+    assert long.skipped == "too long"
+
+
+@pytest.mark.parametrize("options", [{"symmetrize": "grow-diag"}, {"decision": "itermax"}, {"readings": "1:awi"}])
+def test_a_check_works_however_links_are_decided(tiny_pair, pairs, model, options):
+    data = {"data": tiny_pair.folder, "reverse_data": tiny_pair.folder}
+    other = load(tiny_pair.path(), tiny_pair.path("en-de"), **data, **options).check(*pairs[0])
+    assert other.numbers["gain"] == pytest.approx(model.check(*pairs[0]).numbers["gain"], abs=1e-5)
+    assert 0 < other.numbers["agreement"] <= 1
+
+
+def test_pieces_cannot_be_checked(tiny_pair):
+    with pytest.raises(NormalignError, match="a check is about words"):
+        load(tiny_pair.path(), data=tiny_pair.folder, level="piece").check("w1", "w2")

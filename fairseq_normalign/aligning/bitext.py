@@ -31,7 +31,7 @@ class Window:
     """The position of its first pair in the bitext, from 0."""
     pairs: list[Pair]
     digest: str
-    """Of everything from the start of the bitext to the end of this window."""
+    """A digest of everything from the start of the bitext to the end of this window."""
     beside: list[tuple[str, ...]] = field(default_factory=list)
     """The lines of the files beside the bitext, one tuple per pair; empty without such files."""
 

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..alignment.decide_links import agreed_links, decide_agreed, decide_links, decided_by_rows
+from ..alignment.decide_links import agreed_links, decide_agreed, decide_with_shares
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
-from ..alignment.steps_to_words import normalized
 from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from ..hosts.protocol import EncodedPair
@@ -161,8 +160,7 @@ class BitextAligner:
         if backward is None:
             decision, floor = self.forward.aligner.options.decision_for(self.forward.aligner.expert)
             soft = sides[0]
-            found = decide_links(soft, decision, floor=floor)
-            shares = normalized(soft) if decided_by_rows(decision) else agree(soft)
+            found, shares = decide_with_shares(soft, decision, floor=floor)
         elif self._given_decision is not None:
             soft = shares = agree(sides[0], sides[1])
             found = decide_agreed(shares, self._given_decision, self.floor)

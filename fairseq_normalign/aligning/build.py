@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import BinaryIO
 
+import torch
+
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE
 from ..errors import NormalignError, reason_of
 from ..files import check_regular
@@ -31,7 +33,8 @@ def make_direction(
     forward: Direction | None = None,
 ) -> Direction:
     """Load a model and make it align lines of text; ``forward``: the same model, loaded for the other direction."""
-    host = load_host(model, text, tags=options.tags, forward=forward.host if forward is not None else None)
+    with torch.inference_mode(False):  # what is loaded there cannot be used where gradients are needed
+        host = load_host(model, text, tags=options.tags, forward=forward.host if forward is not None else None)
     if level == "word":
         for side in (host.source, host.target):
             check_words_known(side.scheme)

@@ -15,8 +15,8 @@ from ..attribution.rollout import Rollout
 from ..hosts.protocol import Batch, EncodedPair, HostModel
 from .bitext import Bitext, Pair, Window
 from .both_directions import BitextAligner
-from .directions import Direction, EncodedAligner, Keep
-from .job import Count, Files, Part, run_job
+from .directions import Direction, EncodedAligner, Keep, PairAlignment
+from .job import Count, Files, Part, nobody, run_job
 from .processes import Processes
 
 LOGITS_AT_ONCE = 2**26
@@ -43,25 +43,32 @@ class Checker:
         """Check pairs, in their order, the first of them number ``first`` of the bitext; -> or why one was skipped."""
         forward, backward = self.aligner.encode(pairs)
         found = self.aligner.align_sides(forward, backward, keep=Keep(soft=True), first=first, done=done)
-        ahead = _log_probs(self.aligner.forward, forward, first)
-        back = None if self.aligner.backward is None else _log_probs(self.aligner.backward, backward or [], first)
-        shares = _source_shares(self.aligner.forward, forward, first) if self.full else {}
+        gains = _log_probs(self.aligner.forward, forward, first)
+        other = None if self.aligner.backward is None else _log_probs(self.aligner.backward, backward or [], first)
+        shares = source_shares(self.aligner.forward, forward, first) if self.full else {}
         results: list[Checked] = []
         for number, (pair, result) in enumerate(zip(forward, found, strict=True)):
-            if isinstance(pair, str) or result.soft is None:
+            if isinstance(pair, str) or result.skipped is not None:
                 results.append(result.skipped or str(pair))
                 continue
             evidence = PairEvidence(
                 source=pair[0].sentence.words,
                 target=pair[1].sentence.words,
-                agreed=result.soft if back is not None else agree(result.soft),
+                agreed=_agreed(result, both=other is not None),
                 links=result.links,
-                forward=ahead[number],
-                backward=None if back is None else back[number],
+                forward=gains[number],
+                backward=None if other is None else other[number],
                 source_shares=shares.get(number),
             )
             results.append(check_pair(evidence))
         return results
+
+
+def _agreed(result: PairAlignment, *, both: bool) -> np.ndarray:
+    """[T, S]: how much the directions agree, however links are decided; of one, its rows and columns."""
+    if both and result.soft is not None:
+        return result.soft
+    return agree(*result.directions) if both else agree(result.soft)  # type: ignore[arg-type]
 
 
 def check_bitext(
@@ -72,20 +79,20 @@ def check_bitext(
     *,
     line: Lines,
     header: str = "",
-    done: Count = lambda count: None,
+    done: Count = nobody,
 ) -> Counter[str]:
     """Check what ``files`` (of the first process) do not hold yet; -> how many pairs there were, and how many skipped.
 
     ``header`` comes before the first line, of an empty bitext too.
     """
-    work = functools.partial(_check, checker=checker, line=line, header=header, done=done)
-    counts = run_job(bitext, work, files, group)
+    work = functools.partial(_check, checker=checker, line=line, header=header)
+    counts = run_job(bitext, work, files, group, done=done)
     if files is not None and not counts["pairs"]:
         files.append([header], "")
     return counts
 
 
-def _check(window: Window, *, checker: Checker, line: Lines, header: str, done: Count) -> Part:
+def _check(window: Window, done: Count, *, checker: Checker, line: Lines, header: str) -> Part:
     found = checker.check(window.pairs, first=window.first, done=done)
     lines = [line(number, one) for number, one in enumerate(found, start=window.first)]
     skipped = Counter(one for one in found if isinstance(one, str))
@@ -94,9 +101,9 @@ def _check(window: Window, *, checker: Checker, line: Lines, header: str, done: 
 
 def _log_probs(direction: Direction, encoded: Sequence[EncodedPair | str], first: int) -> dict[int, SideLogProbs]:
     """Return how probable the target of each pair that can be read is for a model: with its source and without one."""
-    empty = direction.host.source("")
-    alone = [pair if isinstance(pair, str) else (empty, pair[1]) for pair in encoded]
-    given, blind = (_steps_of_pairs(direction, pairs, first) for pairs in (encoded, alone))
+    given, blind = (
+        piece_log_probs(direction, pairs, first) for pairs in (encoded, with_empty_source(direction, encoded))
+    )
     found: dict[int, SideLogProbs] = {}
     for place, steps in given.items():
         spans = encoded[place][1].sentence.by_word.spans  # type: ignore[union-attr]
@@ -107,7 +114,13 @@ def _log_probs(direction: Direction, encoded: Sequence[EncodedPair | str], first
     return found
 
 
-def _steps_of_pairs(direction: Direction, encoded: Sequence[EncodedPair | str], first: int) -> dict[int, np.ndarray]:
+def with_empty_source(direction: Direction, encoded: Sequence[EncodedPair | str]) -> list[EncodedPair | str]:
+    """Return the pairs with nothing on the source side: what the model expects of a target before it sees a source."""
+    empty = direction.host.source("")
+    return [pair if isinstance(pair, str) else (empty, pair[1]) for pair in encoded]
+
+
+def piece_log_probs(direction: Direction, encoded: Sequence[EncodedPair | str], first: int) -> dict[int, np.ndarray]:
     """Return [T + 1] log-probabilities of pieces and end for each pair that can be read; the mean of an ensemble's."""
     found: dict[int, np.ndarray] = {}
     pieces = len(direction.host.inventories()[1].symbols)
@@ -128,7 +141,7 @@ def _steps(model: HostModel, batch: Batch) -> np.ndarray:
     return found
 
 
-def _source_shares(direction: Direction, encoded: Sequence[EncodedPair | str], first: int) -> dict[int, np.ndarray]:
+def source_shares(direction: Direction, encoded: Sequence[EncodedPair | str], first: int) -> dict[int, np.ndarray]:
     """Return for each target word the share of the source in what the model computed before it said the word."""
     found: dict[int, np.ndarray] = {}
     for places, batch in direction.batches(encoded, first=first):

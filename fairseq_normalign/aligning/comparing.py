@@ -15,7 +15,10 @@ from ..hosts.protocol import EncodedPair
 from .bitext import Pair
 from .both_directions import BitextAligner
 from .decisions import Survey
-from .directions import Direction
+from .directions import Direction, Keep
+
+EncodedSides = tuple[list[EncodedPair | str], list[EncodedPair | str] | None]
+"""The pairs as each direction reads them, the reason where one cannot be aligned."""
 
 
 @dataclass(frozen=True)
@@ -42,15 +45,14 @@ def measure(
     ``soft`` keeps the soft alignments, which agreement needs. ``two_looks``: the method whose readings are chosen by a
     lexicon of the pairs and multiplied; None, or a method that is not among ``methods``, leaves those rows out.
     """
-    forward_pairs, backward_pairs = aligner.encode(pairs)
+    encoded = forward_pairs, backward_pairs = aligner.encode(pairs)
     shown = progress or Progress()
     forward, speed = _decisions(aligner.forward, forward_pairs, methods, soft, shown)
     seed = Seed(forward, speed=speed)
     if aligner.backward is not None and backward_pairs is not None:
         seed.backward = _decisions(aligner.backward, backward_pairs, methods, soft, shown)[0]
     if two_looks is not None and two_looks in methods:
-        with aligner.forward.uncounted():
-            seed.more = _two_looks(aligner, pairs, seed, two_looks)
+        seed.more = _two_looks(aligner, encoded, seed, two_looks)
     return seed
 
 
@@ -73,7 +75,7 @@ def _decisions(
 
 
 def _two_looks(
-    aligner: BitextAligner, pairs: Sequence[Pair], seed: Seed, method: str
+    aligner: BitextAligner, encoded: EncodedSides, seed: Seed, method: str
 ) -> dict[tuple[str, str], list[list[Link]]]:
     """Links by (name, direction): of the forward model alone, and of both directions."""
     sides = [(aligner.forward, seed.forward), (aligner.backward, seed.backward)]
@@ -82,9 +84,10 @@ def _two_looks(
             present = [pair for pair in decided if pair is not None]
             layers = direction.aligner.reader.layers
             direction.aligner.read_with(choose_readings(present, layers=layers, method=method).expert)
-    alone = BitextAligner(aligner.forward).align(pairs)
-    found = {(f"{TWO_LOOKS} {aligner.forward.aligner.expert}", "forward"): [pair.links for pair in alone]}
-    if aligner.backward is not None:
-        agreed = BitextAligner(aligner.forward, aligner.backward, "agreed-grow-diag", floor=aligner.floor).align(pairs)
-        found[f"{TWO_LOOKS} agreed-grow-diag", "both"] = [pair.links for pair in agreed]
-    return found
+    both = BitextAligner(aligner.forward, aligner.backward, "agreed-grow-diag", floor=aligner.floor)
+    found = both.align_sides(*encoded, keep=Keep(read=aligner.backward is not None))
+    name = f"{TWO_LOOKS} {aligner.forward.aligner.expert}"
+    if aligner.backward is None:
+        return {(name, "forward"): [pair.links for pair in found]}
+    alone = [pair.read.links(aligner.forward.level) if pair.read else [] for pair in found]
+    return {(name, "forward"): alone, (f"{TWO_LOOKS} agreed-grow-diag", "both"): [pair.links for pair in found]}

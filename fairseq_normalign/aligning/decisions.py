@@ -57,18 +57,22 @@ class Survey:
                 layers, heads = by_layer(found, name, None), by_layer(found, name, EACH)
                 pair.means[name] = [float(one.mean()) for one in layers]
                 pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in heads]
+                together = np.concatenate([np.stack(layers), *heads])
                 for setting in sorted(self.reader.method(name).settings, key=SETTINGS.index):
-                    words = [to_words(one, target, source, setting) for one in layers]
-                    shares = [normalized(one) for one, _ in words]
-                    policy = self.direction.aligner.options.null
-                    pair.peaks[name, setting] = [float(one.max(axis=1).mean()) for one in shares]
-                    pair.layers[name, setting] = [best_sources(*one, policy) for one in words]
+                    words, null = to_words(together, target, source, setting)
+                    shares = normalized(words[: len(layers)])
+                    best = best_sources(words, null, self.direction.aligner.options.null)
+                    pair.peaks[name, setting] = shares.max(axis=2).mean(axis=1).tolist()
+                    pair.layers[name, setting] = list(best[: len(layers)])
+                    pair.heads[name, setting] = _split(best[len(layers) :], [len(one) for one in heads])
                     if soft:
-                        pair.soft[name, setting] = shares
-                    pair.heads[name, setting] = [
-                        best_sources(*to_words(one, target, source, setting), policy) for one in heads
-                    ]
+                        pair.soft[name, setting] = list(shares)
             yield pair
+
+
+def _split(best: np.ndarray, counts: Sequence[int]) -> list[np.ndarray]:
+    """Cut [heads of all layers, T] into one array per layer: a layer may have lost heads to pruning."""
+    return np.split(best, np.cumsum(counts)[:-1]) if counts else []
 
 
 def by_layer(found: Found, method: str, head: int | None) -> list[np.ndarray]:

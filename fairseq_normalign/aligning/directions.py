@@ -10,8 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from ..alignment.decide import Link
-from ..alignment.decide_links import decide_links, decided_by_rows
-from ..alignment.experts import agree
+from ..alignment.decide_links import decide_with_shares
 from ..alignment.merge_batch import BatchOfWords
 from ..alignment.pieces import Span
 from ..alignment.steps_to_words import normalized
@@ -136,8 +135,7 @@ class EncodedAligner:
         for number in range(len(words.sizes)):
             one = words.of(number)
             null = words.null[number, : len(one)]
-            links = decide_links(one, decision or usual, null=null, policy=options.null, floor=floor)
-            shares = normalized(one) if decided_by_rows(decision or usual) else agree(one)
+            links, shares = decide_with_shares(one, decision or usual, null=null, policy=options.null, floor=floor)
             confidence = [float(shares[target, source]) for source, target in links]
             yield PairAlignment(links, confidence, normalized(one) if soft else None)
 

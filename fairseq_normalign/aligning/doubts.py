@@ -28,7 +28,7 @@ MANY_CASED_PIECES = 0.02
 SCHEMES_OF_WORDS = ("subword_nmt", "words")
 """Where pieces are parts of the words as they are given, a full stop is a word of its own."""
 MANY_GLUED_WORDS = 0.05
-"""Of the words; abbreviations alone are fewer."""
+"""This share of the words or more is suspicious; abbreviations alone are fewer."""
 BETTER = 0.5
 """Nats per piece by which the text has to be more probable with its sides exchanged."""
 

@@ -17,7 +17,7 @@ from .decisions import Survey
 from .directions import Direction
 
 LRP_ALPHA = 0.5
-"""Of the alpha-beta rule, as in Voita et al."""
+"""The alpha of the alpha-beta rule, as Voita et al. chose it."""
 
 
 def relevance_of_heads(direction: Direction, pairs: Sequence[Pair], kind: str) -> list[np.ndarray]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ..alignment.decide import Link
 from ..hosts.protocol import EMPTY, TOO_LONG, EncodedPair, Hypothesis
 from ..text.batching import batches_by_length
+from ..text.encoding import EncodedLine
 from .both_directions import BitextAligner
 
 WINDOW = 512
@@ -64,12 +65,12 @@ def translate_lines(
 def _translate_window(
     aligner: BitextAligner, window: Sequence[tuple[int, str]], beam: int, nbest: int, done: Callable[[int], object]
 ) -> list[TranslatedLine]:
-    host, longest = aligner.forward.host, aligner.forward.longest[0]
+    host = aligner.forward.host
     results: dict[int, TranslatedLine] = {}
     sizes: dict[int, int] = {}
     for place, (number, line) in enumerate(window):
         encoded = host.source(line)
-        why = EMPTY if not encoded.sentence.by_word.words else TOO_LONG if len(encoded) > longest else None
+        why = why_untranslated(aligner, encoded)
         if why:
             results[place] = TranslatedLine(number, skipped=why)
         else:
@@ -85,6 +86,13 @@ def _translate_window(
             results[place] = TranslatedLine(number, _aligned(aligner, line, hypotheses))
         done(len(chosen))
     return [results[place] for place in range(len(window))]
+
+
+def why_untranslated(aligner: BitextAligner, source: EncodedLine) -> str | None:
+    """Return why a line cannot be translated, EMPTY or TOO_LONG; None when it can."""
+    if not source.sentence.by_word.words:
+        return EMPTY
+    return TOO_LONG if len(source) > aligner.forward.longest[0] else None
 
 
 def _aligned(aligner: BitextAligner, line: str, hypotheses: Sequence[Hypothesis]) -> list[Translation]:

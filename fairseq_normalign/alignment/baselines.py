@@ -59,7 +59,7 @@ class Baseline:
     """Sentence pairs that the aligner was not given."""
 
 
-def read_bitext(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[WordPair]:
+def read_word_pairs(source: str | Path, target: str | Path, *, lowercase: bool = False) -> list[WordPair]:
     """Read two files of the same length; return their sentence pairs in words."""
     return [(_words(one, lowercase), _words(other, lowercase)) for one, other in read_parallel(source, target)]
 

@@ -90,26 +90,46 @@ def decide_links(
     policy: str = "best",
     floor: float = 0.0,
 ) -> list[Link]:
-    """Return the links of ``soft`` [T, S], sorted (source, target).
-
-    ``decision`` is one of :data:`DECISIONS`; ``null`` [T] and ``policy`` are those of
-    :func:`~fairseq_normalign.alignment.decide.argmax_links`; ``floor`` is the agreement that a link of ``grow-diag``
-    must exceed.
+    """Return the links of ``soft`` [T, S], sorted (source, target); the rest as in :func:`decide_with_shares`.
 
     >>> decide_links(np.array([[0.9, 0.1], [0.8, 0.2]]))
     [(0, 0), (0, 1)]
     >>> decide_links(np.array([[0.9, 0.1], [0.8, 0.2]]), "mutual")
     [(0, 0)]
     """
+    return decide_with_shares(soft, decision, null=null, policy=policy, floor=floor)[0]
+
+
+def decide_with_shares(
+    soft: np.ndarray,
+    decision: str = "argmax",
+    *,
+    null: np.ndarray | None = None,
+    policy: str = "best",
+    floor: float = 0.0,
+) -> tuple[list[Link], np.ndarray]:
+    """Return the links of ``soft`` [T, S], sorted (source, target), and what says how sure each of them is, [T, S].
+
+    That is the share of its row where each target word is decided by itself, else how much rows and columns agree.
+    ``decision`` is one of :data:`DECISIONS`; ``null`` [T] and ``policy`` are those of
+    :func:`~fairseq_normalign.alignment.decide.argmax_links`; ``floor`` is the agreement that a link of ``grow-diag``
+    must exceed.
+
+    >>> links, shares = decide_with_shares(np.array([[0.9, 0.1], [0.8, 0.2]]), "grow-diag")
+    >>> links, shares.round(2).tolist()
+    ([(0, 0), (0, 1), (1, 1)], [[0.73, 0.11], [0.55, 0.49]])
+    """
     best = argmax_links(soft, null=null, policy=policy)
+    shares = normalized(soft)
     if decision == "argmax":
-        return best
+        return best, shares
     linked = np.zeros((len(soft), 1), dtype=bool)
     linked[[target for _, target in best]] = True
-    rows = np.where(linked, normalized(soft), 0)
+    rows = shares if linked.all() else np.where(linked, shares, 0)
     if decision == "grow-diag":
-        return agreed_links(rows, None, f"{AGREED}{decision}", floor)[0]
-    return _decide(rows, normalized(rows.T), decision)
+        return agreed_links(rows, None, f"{AGREED}{decision}", floor)
+    links = _decide(rows, normalized(rows.T), decision)
+    return links, shares if decided_by_rows(decision) else agree(soft)
 
 
 def _decide(forward: np.ndarray, backward: np.ndarray, decision: str) -> list[Link]:

@@ -33,7 +33,7 @@ POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
 VOTE = 3.0
 """The factor by which the share of a word that another aligner linked is multiplied."""
 VOTE_BESIDE_HMM = 2.0
-"""The same where a posterior counts too."""
+"""The factor of a vote where a posterior counts too."""
 
 _READING = re.compile(
     r"(?:(?P<method>[^:,^]+):)?(?P<layer>[0-9]+)(?:\.(?P<head>[0-9]+))?:(?P<setting>\w+)(?:\^(?P<exponent>[0-9.]+))?"
@@ -237,11 +237,11 @@ def agree(forward: np.ndarray, backward: np.ndarray | None = None) -> np.ndarray
     >>> agree(np.array([[0.8, 0.2], [0.3, 0.7]])).round(2).tolist()
     [[0.84, 0.14], [0.2, 0.83]]
     """
-    ahead = normalized(np.asarray(forward, dtype=np.float64))
-    back = normalized(ahead.T if backward is None else np.asarray(backward, dtype=np.float64))
-    support = neighbour_support(agreement(ahead, back))
-    ahead = normalized(ahead * support)
-    return agreement(ahead, normalized(ahead.T if backward is None else back * support.T))
+    one = normalized(np.asarray(forward, dtype=np.float64))
+    other = normalized(one.T if backward is None else np.asarray(backward, dtype=np.float64))
+    support = neighbour_support(agreement(one, other))
+    one = normalized(one * support)
+    return agreement(one, normalized(one.T if backward is None else other * support.T))
 
 
 def neighbour_support(agreed: np.ndarray, alone: float = ALONE) -> np.ndarray:

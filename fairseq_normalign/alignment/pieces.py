@@ -167,11 +167,21 @@ def _spans_of(run: Sequence[str], scheme: str, separator: str) -> list[Span]:
     return _marked_spans(run if scheme == "sentencepiece" else [piece.replace(_GPT2_SPACE, _SPACE) for piece in run])
 
 
+def crosses_words(piece: str) -> bool:
+    """Whether a piece of SentencePiece holds the end of one word and the start of the next.
+
+    >>> crosses_words("of▁the"), crosses_words("▁the")
+    (True, False)
+    """
+    text = piece.strip(_SPACE)
+    return _SPACE in text or bool(text and piece.endswith(_SPACE))
+
+
 def _marked_spans(run: Sequence[str]) -> list[Span]:
     """Spans where ``▁`` opens a word. A piece of marks alone goes to the word after it, or at the end before it."""
     bare = [piece.strip(_SPACE) for piece in run]
-    for piece, text in zip(run, bare, strict=True):
-        if _SPACE in text or (text and piece.endswith(_SPACE)):
+    for piece in run:
+        if crosses_words(piece):
             raise NormalignError(f"the piece '{piece}' reaches over the end of a word: it belongs to no single one")
     starts: list[int] = []
     for position, piece in enumerate(run):

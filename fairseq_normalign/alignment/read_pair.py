@@ -14,6 +14,21 @@ from .steps_to_words import normalized, to_words
 
 
 @dataclass(frozen=True)
+class PairFlags:
+    """What a check found of a pair: its score, and the words that have no partner."""
+
+    score: float
+    """Higher for better translations."""
+    without_source: tuple[int, ...] = ()
+    """Positions of target words that have no source."""
+    without_target: tuple[int, ...] = ()
+    """Positions of source words that have no target."""
+    target_gains: tuple[float, ...] = ()
+    """How much more probable each target word is with the source than without; empty where it is not known."""
+    source_gains: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
 class ReadPair:
     """A sentence pair, what each method read for it, and its gold links."""
 
@@ -26,6 +41,8 @@ class ReadPair:
     gold: Gold | None = None
     notes: tuple[str, ...] = field(default=())
     """Why the pair is shown: 'best', 'most improved' and the like."""
+    flags: PairFlags | None = None
+    """What a check found, where the pair was checked."""
 
 
 def soft_of(pair: ReadPair, reading: Reading, level: str = "word") -> Array | None:

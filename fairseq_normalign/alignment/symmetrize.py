@@ -12,8 +12,11 @@ from .decide import Array, Link, argmax_links
 _STRAIGHT = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
 
+DEFAULT = "grow-diag"
+"""How links of two directions are combined where nothing is chosen."""
 
-def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = "grow-diag-final-and") -> list[Link]:
+
+def symmetrize(forward: Iterable[Link], backward: Iterable[Link], method: str = DEFAULT) -> list[Link]:
     """Combine two alignments of one sentence, both as (source, target), into one; sorted.
 
     ``method`` is one of :data:`SYMMETRIZATIONS`. The order of the two matters only in the "final" step, which looks at

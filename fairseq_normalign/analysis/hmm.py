@@ -160,10 +160,10 @@ class HmmAligner:
         """
         if not len(source) or not len(target):
             return np.zeros((len(target), len(source))), np.zeros((len(source), len(target)))
-        ahead, back = self._words[0].find(source), self._words[1].find(target)
-        places = self._find(ahead[None, :], back[:, None])
+        sources, targets = self._words[0].find(source), self._words[1].find(target)
+        places = self._find(sources[None, :], targets[:, None])
         found = []
-        for side, others, cells in ((self._sides[0], back, places), (self._sides[1], ahead, places.T)):
+        for side, others, cells in ((self._sides[0], targets, places), (self._sides[1], sources, places.T)):
             lexicon = np.where(cells >= 0, side.lexicon[cells], UNSEEN).astype(np.float32)
             no_word = np.where(others >= 0, side.no_word[others], UNSEEN).astype(np.float32)
             found.append(_forward_backward(lexicon[:, None, :], no_word[:, None], side.jumps)[0][:, 0])
@@ -198,8 +198,8 @@ def _grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, ma
         at_once = max(1, AT_ONCE // (height * width))
         for start in range(0, len(members), at_once):
             sides = zip(*members[start : start + at_once], strict=True)
-            ahead, back = (np.stack(side) for side in sides)
-            groups.append(_Group(ahead, back, np.empty((height, len(ahead), width), dtype=np.int32)))
+            sources, targets = (np.stack(side) for side in sides)
+            groups.append(_Group(sources, targets, np.empty((height, len(sources), width), dtype=np.int32)))
     return groups
 
 
@@ -219,8 +219,8 @@ def _number_cells(groups: Sequence[_Group], sources: int, targets: int) -> np.nd
         found = []
         for group, mask in zip(groups, inside, strict=True):
             row, column = np.nonzero(mask)
-            ahead = group.source[row, column].astype(np.int64)
-            found.append((ahead * targets + group.target.T[:, row]).ravel())
+            words = group.source[row, column].astype(np.int64)
+            found.append((words * targets + group.target.T[:, row]).ravel())
         unique, numbers = np.unique(np.concatenate(found), return_inverse=True)
         start = 0
         for group, mask, some in zip(groups, inside, found, strict=True):
@@ -231,34 +231,50 @@ def _number_cells(groups: Sequence[_Group], sources: int, targets: int) -> np.nd
     return np.concatenate(keys)
 
 
+class _Counts:
+    """How often everything in one direction is expected to have happened."""
+
+    def __init__(self, side: _Side) -> None:
+        self.links = np.zeros(len(side.lexicon))
+        self.no_word = np.zeros(len(side.no_word))
+        self.jumps = np.zeros(len(side.jumps))
+
+
 def _learn_once(groups: Sequence[_Group], sides: tuple[_Side, _Side], *, distances: bool) -> None:
     """One round of expectation and maximization over all pairs, in both directions."""
-    counts = [np.zeros(len(side.lexicon)) for side in sides]
-    no_word = [np.zeros(len(side.no_word)) for side in sides]
-    jumps = [np.zeros(len(side.jumps)) for side in sides]
+    counts = [_Counts(side) for side in sides]
     for block in _blocks(groups):
         numbers = np.concatenate([group.cells.ravel() for group in block])
-        expected: tuple[list[np.ndarray], list[np.ndarray]] = ([], [])
-        for group in block:
-            found = []
-            for way, side in enumerate(sides):
-                others = (group.target, group.source)[way]
-                cells = group.cells if way == 0 else np.ascontiguousarray(group.cells.transpose(2, 1, 0))
-                lexicon = side.lexicon[cells]
-                if distances:
-                    links, nothing, jumped = _forward_backward(lexicon, side.no_word[others.T], side.jumps)
-                    jumps[way] += jumped
-                else:
-                    links, nothing = _lexicon_alone(lexicon, side.no_word[others.T])
-                no_word[way] += np.bincount(others.T.ravel(), weights=nothing.ravel(), minlength=len(no_word[way]))
-                found.append(links if way == 0 else links.transpose(2, 1, 0))
-            both = found[0] * found[1] if distances else None
-            for way in range(2):
-                expected[way].append((found[way] if both is None else both).ravel())
-        for way in range(2):
-            counts[way] += np.bincount(numbers, weights=np.concatenate(expected[way]), minlength=len(counts[way]))
-    for way, side in enumerate(sides):
-        side.learn(counts[way], no_word[way], jumps[way])
+        expected = zip(*(_expected_links(group, sides, counts, distances) for group in block), strict=True)
+        for count, links in zip(counts, expected, strict=True):
+            count.links += np.bincount(numbers, weights=np.concatenate(links), minlength=len(count.links))
+    for side, count in zip(sides, counts, strict=True):
+        side.learn(count.links, count.no_word, count.jumps)
+
+
+def _expected_links(
+    group: _Group, sides: tuple[_Side, _Side], counts: Sequence[_Counts], distances: bool
+) -> list[np.ndarray]:
+    """-> for each direction ``[cells]``: how far each link is believed; adds words without one, and jumps, to counts.
+
+    Where distances count, a link is believed as far as both directions believe it.
+    """
+    turned = np.ascontiguousarray(group.cells.transpose(2, 1, 0))
+    found = []
+    for side, count, words, cells in zip(
+        sides, counts, (group.target.T, group.source.T), (group.cells, turned), strict=True
+    ):
+        if distances:
+            links, nothing, jumps = _forward_backward(side.lexicon[cells], side.no_word[words], side.jumps)
+            count.jumps += jumps
+        else:
+            links, nothing = _lexicon_alone(side.lexicon[cells], side.no_word[words])
+        count.no_word += np.bincount(words.ravel(), weights=nothing.ravel(), minlength=len(count.no_word))
+        found.append(links)
+    forward, backward = found[0], found[1].transpose(2, 1, 0)
+    if distances:
+        return [(forward * backward).ravel()] * 2
+    return [forward.ravel(), backward.ravel()]
 
 
 def _blocks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:

@@ -22,9 +22,15 @@ MOST_LAYERS = 1000
 
 def write_choice(path: str | Path, choice: ReadingChoice) -> None:
     """Write a choice as JSON. Layers and heads count from 1; a head of null stands for all heads together."""
-    record = {
-        "kind": KIND,
-        "normalign": __version__,
+    record = {"kind": KIND, "normalign": __version__, **choice_record(choice)}
+    with open_output(path) as handle:
+        json.dump(record, handle, indent=1)
+        handle.write("\n")
+
+
+def choice_record(choice: ReadingChoice) -> dict[str, Any]:
+    """Return a choice as plain values, for JSON; :func:`ranked_list` says how layers and heads count."""
+    return {
         "readings": str(choice.expert),
         "stability": list(choice.stability),
         "pairs": choice.pairs,
@@ -32,9 +38,6 @@ def write_choice(path: str | Path, choice: ReadingChoice) -> None:
         "doubts": list(choice.doubts),
         "ranked": ranked_list(choice),
     }
-    with open_output(path) as handle:
-        json.dump(record, handle, indent=1)
-        handle.write("\n")
 
 
 def ranked_list(choice: ReadingChoice) -> list[dict[str, Any]]:

@@ -37,6 +37,8 @@ from .model_arguments import (
     add_symmetrize_argument,
     add_text_arguments,
     check_sides,
+    from_stdin,
+    given_text,
     warn_of_text,
     warn_of_unknown_pieces,
 )
@@ -57,7 +59,7 @@ mean of theirs, the geometric one where soft alignments are multiplied.
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_model_arguments(parser)
-    add_text_arguments(parser, required=False, bitext=True)
+    add_text_arguments(parser)
     add_choice_argument(add_reading_arguments(parser))
     add_symmetrize_argument(add_reverse_arguments(parser))
     _add_expert_arguments(parser)
@@ -117,7 +119,7 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("only the links (-o) can go to standard output")
     check_distinct(outputs)
     for path in outputs:
-        if not is_stdout(path):
+        if group.is_first and not is_stdout(path):
             check_writable(path)
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
@@ -132,7 +134,7 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
         raise NormalignError("--learn and --vote speak of words, not of pieces")
-    if args.learn and STDIO in (args.source, args.target, args.bitext):
+    if args.learn and from_stdin(args):
         raise NormalignError("--learn reads the text twice, which '-' does not allow; give files")
     if len(args.vote) > 1 and not args.reverse_path:
         raise NormalignError("two files to --vote are for two directions: --reverse-path")
@@ -155,7 +157,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.job import Outputs, align_bitext
     from ..aligning.learning import learned_posteriors
 
-    bitext = Bitext(args.bitext or args.source, None if args.bitext else args.target, beside=args.vote)
+    bitext = Bitext(*given_text(args), beside=args.vote)
     total = bitext.count()
     files = open_files(args, _outputs(args), total, whole=bool(args.dump)) if group.is_first else None
     outputs = Outputs(

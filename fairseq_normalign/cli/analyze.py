@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..alignment.formats import FORMATS
 from ..analysis.attention_batch import Inventory, categorize
 from ..analysis.categories import CategoryShares
 from ..analysis.dispersion import Dispersion
@@ -41,12 +40,15 @@ from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
     add_text_arguments,
+    check_sides,
+    from_stdin,
+    given_text,
     model_options,
     positive,
     prepare_torch,
     text_options,
 )
-from .option_names import GOLD_OPTIONS
+from .option_names import GOLD_OPTIONS, add_format_arguments, format_options
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -61,7 +63,7 @@ RANKED = ("frequency", "mixing", "heads")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=WHAT, metavar="WHAT", help="one of those above")
     add_model_arguments(parser)
-    add_text_arguments(parser, required=False)
+    add_text_arguments(parser)
     group = parser.add_argument_group("analyzing")
     group.add_argument(
         "--attention", choices=KINDS, help="whose: the encoder's, the decoder's own, or over the encoder (cross)"
@@ -86,9 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--seed", type=int, default=1, help="of samples and masks (1)")
     heads = parser.add_argument_group("heads")
     heads.add_argument("--gold", metavar="FILE", help="gold alignments: the AER of each head over the encoder")
-    heads.add_argument("--gold-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-    heads.add_argument("--gold-base", type=int, choices=(0, 1), help="what the gold counts the first word as")
-    heads.add_argument("--reverse-gold", action=argparse.BooleanOptionalAction, help="its links have the target first")
+    add_format_arguments(heads, "gold")
     heads.add_argument("--relevance", type=positive, metavar="N", help="LRP relevance on the first N pairs; slow")
     writing = parser.add_argument_group("writing")
     writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
@@ -113,8 +113,12 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.what != "singular" and args.source is None:
-        raise NormalignError(f"{args.what} needs a text: --source, and --target where the model translates")
+    if args.what != "singular" and not (args.source or args.bitext):
+        raise NormalignError(
+            f"{args.what} needs a text: --source, and --target where the model translates; or --bitext"
+        )
+    if args.bitext:
+        check_sides(args)
     if (args.gold or args.relevance) and args.what != "heads":
         raise NormalignError(f"--gold and --relevance belong to 'heads', not to '{args.what}'")
     if not 0 <= args.mask < 1:
@@ -209,7 +213,7 @@ def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, o
         return inventory.ranks()
     if source != "text":
         return inventory.ranks(_counts_in(source, inventory))
-    if STDIO in (args.source, args.target):
+    if from_stdin(args):
         raise NormalignError("counting the text needs to read it twice, which '-' does not allow; give --counts FILE")
     counts = np.zeros(len(inventory.symbols), dtype=np.int64)
     for window in _windows(args):
@@ -242,10 +246,10 @@ def _windows(args: argparse.Namespace) -> Iterator[list[Pair]]:
     """The lines that are asked for, a window at a time; without a target that side is empty."""
     from ..aligning.bitext import WINDOW, Bitext
 
-    if args.target is None:
+    if not (args.target or args.bitext):
         pairs: Iterator[Pair] = ((line, "") for line in read_lines(args.source))
     else:
-        bitext = Bitext(args.source, args.target)
+        bitext = Bitext(*given_text(args))
         bitext.count()
         pairs = bitext.pairs()
     pairs = itertools.islice(pairs, args.limit)
@@ -267,7 +271,9 @@ def _look(args: argparse.Namespace, observer: Observer, analysis: Analysis) -> i
     for reason, count in observer.skipped.items():
         print(f"normalign analyze: {count} lines left out ({reason})", file=sys.stderr)
     if not seen:
-        raise NormalignError(f"{args.source}: none of its lines can be read: each is empty or too long for the model")
+        raise NormalignError(
+            f"{given_text(args)[0]}: none of its lines can be read: each is empty or too long for the model"
+        )
     return seen
 
 
@@ -288,15 +294,9 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
         from ..alignment.gold import read_gold
 
-        golds = read_gold(
-            args.gold,
-            format=args.gold_format,
-            base=args.gold_base,
-            reverse=args.reverse_gold,
-            options=GOLD_OPTIONS,
-        )
+        golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"))
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
-            raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
+            raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {given_text(args)[0]} has {len(pairs)}")
         for (method, setting), layers in error_of_heads(
             observer.direction, pairs, golds[: len(pairs)], name=args.gold
         ).items():

@@ -11,9 +11,9 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 
-from ..alignment.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_bitext
+from ..alignment.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_word_pairs
 from ..alignment.formats import Writer
-from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
+from ..alignment.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..version import __version__
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--method",
         action="append",
         choices=SYMMETRIZATIONS,
-        help="symmetrization; can be given again (grow-diag-final-and)",
+        help="symmetrization; can be given again (grow-diag)",
     )
     parser.add_argument("--programs", metavar="DIR", help="where the aligner's programs are (PATH)")
     parser.add_argument(
@@ -57,14 +57,14 @@ def run(args: argparse.Namespace) -> None:
     if args.output == STDIO:
         raise NormalignError("-o is the start of several file names, and cannot be standard output")
     check_writable(args.output + ".json")
-    pairs = read_bitext(args.source, args.target, lowercase=args.lowercase)
+    pairs = read_word_pairs(args.source, args.target, lowercase=args.lowercase)
     baseline = align(args.aligner, pairs, _training(args), programs=args.programs)
-    methods = list(dict.fromkeys(args.method or ["grow-diag-final-and"]))
+    methods = list(dict.fromkeys(args.method or [DEFAULT]))
     _write(f"{args.output}.forward", baseline.forward)
     _write(f"{args.output}.backward", baseline.backward)
     for method in methods:
         both = zip(baseline.forward, baseline.backward, strict=True)
-        _write(f"{args.output}.{method}", (symmetrize(ahead, back, method) for ahead, back in both))
+        _write(f"{args.output}.{method}", (symmetrize(*links, method) for links in both))
     with open_output(f"{args.output}.json") as handle:
         json.dump(_record(args, pairs, baseline, methods), handle, indent=2)
         handle.write("\n")
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _training(args: argparse.Namespace) -> Iterator[WordPair]:
-    return itertools.chain.from_iterable(read_bitext(*files, lowercase=args.lowercase) for files in args.train)
+    return itertools.chain.from_iterable(read_word_pairs(*files, lowercase=args.lowercase) for files in args.train)
 
 
 def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> None:

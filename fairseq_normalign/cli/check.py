@@ -32,6 +32,9 @@ from .model_arguments import (
     add_model_arguments,
     add_reverse_arguments,
     add_text_arguments,
+    check_sides,
+    from_stdin,
+    given_text,
     warn_of_unknown_pieces,
 )
 from .reading_arguments import add_choice_argument, add_reading_arguments
@@ -70,7 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _share_or_score(text: str) -> tuple[str, float]:
     """'80%' -> ('share', 0.8); '-1.5' -> ('least', -1.5)."""
-    value = float(text.removesuffix("%"))
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = math.nan
     if not math.isfinite(value) or (text.endswith("%") and not 0 < value <= 100):
         raise argparse.ArgumentTypeError(f"'{text}' is neither a score nor a percentage above 0% and up to 100%")
     return ("share", value / 100) if text.endswith("%") else ("least", value)
@@ -81,15 +87,16 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _checked(args: argparse.Namespace, group: Processes) -> None:
+    check_sides(args)
     check_job(args, group)
     if (args.keep is None) != (args.keep_to is None):
         raise NormalignError("--keep says which pairs are written and --keep-to where; give both")
-    if args.keep and (is_stream(args.output) or STDIO in (args.source, args.target)):
+    if args.keep and (is_stream(args.output) or from_stdin(args)):
         raise NormalignError("--keep reads the scores and the text again; give files to -o, --source and --target")
     outputs = [args.output, *(_kept_files(args) if args.keep else ())]
-    check_distinct(outputs, [args.source, args.target])
+    check_distinct(outputs, [path for path in given_text(args) if path])
     for path in outputs:
-        if not is_stdout(path):
+        if group.is_first and not is_stdout(path):
             check_writable(path)
     _run(args, group)
 
@@ -102,7 +109,7 @@ def _run(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.checking import Checker, check_bitext
 
-    bitext = Bitext(args.source, args.target)
+    bitext = Bitext(*given_text(args))
     total = bitext.count()
     files = open_files(args, [args.output], total) if group.is_first else None
     columns = columns_of(reverse=bool(args.reverse_path), full=args.full, words=args.by_word and not args.json)

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..alignment.decide import Link
-from ..alignment.formats import FORMATS
 from ..alignment.gold import Gold, read_gold, read_links
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..analysis.comparison import Seed, compare
@@ -32,13 +31,16 @@ from .model_arguments import (
     add_reverse_arguments,
     add_text_arguments,
     bitext_aligner,
+    check_sides,
+    from_stdin,
+    given_text,
     method_list,
     positive,
     prepare_torch,
     warn_of_text,
     warn_of_unknown_pieces,
 )
-from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS
+from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS, add_format_arguments, format_options
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -50,9 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reverse_arguments(parser, several=True)
     group = parser.add_argument_group("comparing")
     group.add_argument("--gold", required=True, metavar="FILE", help="gold alignments")
-    group.add_argument("--gold-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-    group.add_argument("--gold-base", type=int, choices=(0, 1), help="what the gold counts the first word as")
-    group.add_argument("--reverse-gold", action=argparse.BooleanOptionalAction, help="its links have the target first")
+    add_format_arguments(group, "gold")
     group.add_argument("--methods", default="weights,norms", help="separated by commas, or 'all' (weights,norms)")
     group.add_argument(
         "--add",
@@ -82,6 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_sides(args)
     prepare_torch(args)
     ways, added = _check(args)
     methods = method_list(args.methods)
@@ -139,27 +140,20 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
 
 def _texts(args: argparse.Namespace) -> dict[str, Any]:
     """Files whose words are those that links count; they help to tell the base of an alignment file."""
-    split_here = args.tokenizer is None and (args.bpe_codes or args.sentencepiece_model)
-    usable = split_here and STDIO not in (args.source, args.target)
+    split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
+    usable = split_here and not args.bitext and not from_stdin(args)
     return {"source": args.source, "target": args.target} if usable else {}
 
 
 def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
     from ..aligning.bitext import Bitext
 
-    golds = read_gold(
-        args.gold,
-        format=args.gold_format,
-        base=args.gold_base,
-        reverse=args.reverse_gold,
-        options=GOLD_OPTIONS,
-        **_texts(args),
-    )
-    bitext = Bitext(args.source, args.target)
+    golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
+    bitext = Bitext(*given_text(args))
     bitext.count()
     pairs = list(bitext.pairs())
     if len(golds) != len(pairs):
-        raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {args.source} has {len(pairs)}")
+        raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {bitext.source} has {len(pairs)}")
     return pairs[: args.limit], golds[: args.limit]
 
 

@@ -34,6 +34,8 @@ from .model_arguments import (
     add_reverse_arguments,
     add_text_arguments,
     bitext_aligner,
+    check_sides,
+    given_text,
     method_list,
     positive,
     prepare_torch,
@@ -65,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
+    check_sides(args)
     prepare_torch(args)
     style = "json" if args.json else args.style
     for path in (args.figure, args.save, args.save_reverse):
@@ -81,7 +84,7 @@ def _by_layer(args: argparse.Namespace, style: str) -> str:
 
     if style == "heads" or args.figure or args.save or args.save_reverse:
         raise NormalignError("--by-layer judges layers: --style heads, --figure and --save go without it")
-    bitext = Bitext(args.source, args.target)
+    bitext = Bitext(*given_text(args))
     bitext.count()
     methods = method_list(args.methods or "norms,weights", layerwise=True)
     verdict = judge_by_text(bitext_aligner(args), bitext.first(args.sample), methods=methods)
@@ -95,12 +98,12 @@ def _by_reading(args: argparse.Namespace, style: str) -> str:
     methods = method_list(args.methods or "norms", layerwise=True)
     if len(methods) > 1:
         raise NormalignError("heads are judged for one method at a time; --by-layer takes several")
-    bitext = Bitext(args.source, args.target)
+    bitext = Bitext(*given_text(args))
     bitext.count()
     aligner = bitext_aligner(args, method=methods[0])
     choices = choose_readings(aligner, bitext.first(args.sample), sample=args.sample)
     if not choices[0].pairs:
-        raise NormalignError(f"{args.source}: there is no sentence pair to choose readings by")
+        raise NormalignError(f"{bitext}: there is no sentence pair to choose readings by")
     _write_files(args, choices)
     return render_readings(choices, style, rows=args.rows)
 

@@ -8,31 +8,25 @@ linked less often. Rows are sorted by source word, the most frequent target firs
 from __future__ import annotations
 
 import argparse
+import math
 
-from ..alignment.formats import FORMATS, OptionNames, open_alignment
+from ..alignment.formats import OptionNames, open_alignment
 from ..errors import NormalignError
 from ..files import open_output, read_lines
 from ..projection.lexicon import HELD, Entry, Filters, Lexicon
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
-from ..text.words import WORD_KINDS, word_finder, words_at
+from ..text.words import word_finder, words_at
+from .linked_text_arguments import add_sides, add_words_and_links
+from .option_names import format_options
 
 HEADER = ("source", "target", "count", "p(target|source)", "p(source|target)", "log-likelihood ratio")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("reading")
-    reading.add_argument("--source", metavar="FILE", help="source lines ('-': standard input)")
-    reading.add_argument("--target", metavar="FILE", help="target lines")
-    reading.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
+    add_sides(reading)
     reading.add_argument("--links", metavar="FILE", required=True, help="alignments")
-    reading.add_argument("--links-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-    reading.add_argument("--links-base", type=int, choices=(0, 1), help="what the first word is counted as")
-    reading.add_argument(
-        "--reverse-links", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
-    )
-    reading.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found (spaces)")
-    reading.add_argument("--source-language", default="en", help="for --words moses (en)")
-    reading.add_argument("--target-language", default="en", help="for --words moses (en)")
+    add_words_and_links(reading)
     reading.add_argument("--lowercase", action="store_true", help="lower-case the words")
     reading.add_argument("--held", type=int, default=HELD, metavar="N", help=f"word pairs in memory at most ({HELD})")
     wanted = parser.add_argument_group("which pairs")
@@ -50,9 +44,7 @@ def run(args: argparse.Namespace) -> None:
     _check(args)
     lexicon = Lexicon(args.held)
     options = OptionNames("--links-format", "--links-base", "--[no-]reverse-links")
-    with open_alignment(
-        args.links, format=args.links_format, base=args.links_base, reverse=args.reverse_links, options=options
-    ) as file:
+    with open_alignment(args.links, options=options, **format_options(args, "links")) as file:
         for _, source, target, pair in linked_pairs(_reader(args), file):
             sources, targets = _words(args, source), _words(args, target)
             lexicon.add(
@@ -79,6 +71,8 @@ def _check(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise NormalignError(f"--{name.replace('_', '-')} is at least 1, not {value}")
+    if math.isnan(args.min_association):
+        raise NormalignError("--min-association is a number, not nan")
     if not 0 <= args.min_probability <= 1:
         raise NormalignError(f"--min-probability is from 0 to 1, not {args.min_probability}")
 

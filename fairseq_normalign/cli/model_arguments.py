@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..alignment.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
 from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError, note
+from ..files import STDIO
 from ..text.subwords import TOKENIZERS
 from ..text.words import WORD_KINDS
 
@@ -106,20 +107,12 @@ def add_symmetrize_argument(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def add_text_arguments(
-    parser: argparse.ArgumentParser, *, required: bool = True, bitext: bool = False
-) -> argparse._ArgumentGroup:
-    """The bitext and how its lines become pieces. ``required``: both its sides have to be given.
-
-    ``bitext``: one file may hold both.
-    """
+def add_text_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """The bitext, as two files or as one, and how its lines become words and pieces; :func:`check_sides` checks it."""
     group = parser.add_argument_group("text")
-    group.add_argument(
-        "--source", required=required, metavar="FILE", help="source sentences, one a line ('-': standard input)"
-    )
-    group.add_argument("--target", required=required, metavar="FILE", help="target sentences ('-': standard input)")
-    if bitext:
-        group.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
+    group.add_argument("--source", metavar="FILE", help="source sentences, one a line ('-': standard input)")
+    group.add_argument("--target", metavar="FILE", help="target sentences ('-': standard input)")
+    group.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
     add_splitting_arguments(group)
     return group
 
@@ -130,6 +123,16 @@ def check_sides(args: argparse.Namespace) -> None:
         raise NormalignError("--bitext holds both sides: leave --source and --target out")
     if not args.bitext and not (args.source and args.target):
         raise NormalignError("the text is needed: --source FILE and --target FILE, or --bitext FILE")
+
+
+def given_text(args: argparse.Namespace) -> tuple[str, str | None]:
+    """Return the files of the text: source and target, or the one that holds both and None."""
+    return (args.bitext, None) if args.bitext else (args.source, args.target)
+
+
+def from_stdin(args: argparse.Namespace) -> bool:
+    """Whether standard input is a side of the text, so that it can be read only once."""
+    return STDIO in (args.source, args.target, args.bitext)
 
 
 def add_splitting_arguments(group: argparse._ArgumentGroup, *, words: bool = True) -> None:

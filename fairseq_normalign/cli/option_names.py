@@ -1,8 +1,26 @@
-"""The flags that messages of the alignment readers name. Not a verb."""
+"""The flags for reading alignment files, and the names of them in messages. Not a verb."""
 
 from __future__ import annotations
 
-from ..alignment.formats import OptionNames
+import argparse
+from typing import Any
+
+from ..alignment.formats import FORMATS, OptionNames
+
+
+def add_format_arguments(group: argparse._ArgumentGroup, side: str) -> None:
+    """How one alignment file is read: ``--gold-format``, ``--gold-base`` and ``--reverse-gold`` for the side 'gold'."""
+    group.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
+    group.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")
+    group.add_argument(
+        f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
+    )
+
+
+def format_options(args: argparse.Namespace, side: str) -> dict[str, Any]:
+    """Return what the flags of :func:`add_format_arguments` say, for the readers of alignment files."""
+    names = {"format": f"{side}_format", "base": f"{side}_base", "reverse": f"reverse_{side}"}
+    return {name: getattr(args, flag) for name, flag in names.items()}
 
 
 def reading_options(side: str, *, allow_missing: bool = False, no_reverse: bool = False) -> OptionNames:

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, TextIO
 
-from ..alignment.formats import FORMATS, AlignmentFile, open_alignment
+from ..alignment.formats import AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
 from ..errors import NormalignError
 from ..files import line_without_partner, open_output, read_bitext, read_lines, words_of
@@ -30,16 +30,17 @@ from ..projection.inserting import project_markup
 from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
 from ..projection.labels import project_labels
 from ..projection.markup import parse_markup, strip_markup
-from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
+from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides, without_garbage_collection
 from ..projection.spans import GAPS, LinkedPair
-from ..text.words import WORD_KINDS, word_finder
+from ..text.words import word_finder
+from .linked_text_arguments import add_sides, add_words_and_links
 from .model_arguments import (
     add_model_arguments,
     add_reverse_arguments,
     add_splitting_arguments,
     prepare_torch,
 )
-from .option_names import reading_options
+from .option_names import format_options, reading_options
 from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 EPILOG = """\
@@ -74,21 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_reading(parser: argparse.ArgumentParser) -> None:
     reading = parser.add_argument_group("reading")
-    reading.add_argument("--source", metavar="FILE", help="source lines ('-': standard input)")
-    reading.add_argument("--target", metavar="FILE", help="their translations, without markup")
-    reading.add_argument("--bitext", metavar="FILE", help="both, with ' ||| ' or a tab between, instead")
+    add_sides(reading, target="their translations, without markup")
     reading.add_argument("--links", metavar="FILE", nargs="+", help="alignments; more than one only with --evaluate")
     reading.add_argument(
         "--link-scores", metavar="FILE", help="how sure each link is, as 'normalign align --scores' writes"
     )
-    reading.add_argument("--links-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-    reading.add_argument("--links-base", type=int, choices=(0, 1), help="what the first word is counted as")
-    reading.add_argument(
-        "--reverse-links", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
-    )
-    reading.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found (spaces)")
-    reading.add_argument("--source-language", default="en", help="for --words moses (en)")
-    reading.add_argument("--target-language", default="en", help="for --words moses (en)")
+    add_words_and_links(reading)
     reading.add_argument("--label-format", choices=LABEL_FORMATS, help="(from the first line)")
     reading.add_argument("--word-column", type=int, default=1, help="column of the word in CoNLL, from 1 (1)")
     reading.add_argument("--label-column", type=int, default=-1, help="column of the label (-1: the last)")
@@ -150,6 +142,7 @@ def _project(args: argparse.Namespace) -> None:
             pairs = _aligned(args, sides, targets, names)
         else:
             file = stack.enter_context(_links(args, args.links[0]))
+            stack.enter_context(without_garbage_collection())
             pairs = linked_pairs(PairReader(sides, targets, names), file, args.link_scores)
         report = stack.enter_context(open_output(args.report)) if args.report else None
         handle = stack.enter_context(open_output(args.output))
@@ -193,7 +186,7 @@ def _write_markup(args, kind, source: Side, target: Side, pair, handle: TextIO, 
     result = project_markup(
         marked, source.words, target.text, target.words, pair, gaps=args.gaps, entities=args.entities
     )
-    print(result.line, file=handle)
+    handle.write(f"{result.line}\n")
     counts["in all"] += result.tags
     for note in result.notes:
         yield note.what, note.tag, note.details
@@ -242,22 +235,19 @@ def _label_format(path: str) -> str:
 
 
 def _links(args: argparse.Namespace, path: str) -> contextlib.AbstractContextManager[AlignmentFile]:
-    return open_alignment(
-        path,
-        format=args.links_format,
-        base=args.links_base,
-        reverse=args.reverse_links,
-        options=reading_options("links", no_reverse=True),
-    )
+    options = reading_options("links", no_reverse=True)
+    return open_alignment(path, options=options, **format_options(args, "links"))
 
 
 def _evaluate(args: argparse.Namespace) -> None:
+    if args.longest < 1:
+        raise NormalignError(f"--longest is at least 1, not {args.longest}")
     if not (args.source and args.target and args.links):
         raise NormalignError("--evaluate needs --source, --target and --links")
     lengths = [[len(words_of(line)) for line in read_lines(path)] for path in (args.source, args.target)]
     options: dict[str, Any] = {"source": args.source, "target": args.target}
     gold = read_gold(args.evaluate, **options)
-    reading = {"format": args.links_format, "base": args.links_base, "reverse": args.reverse_links}
+    reading = format_options(args, "links")
     with open_output(args.output) as handle:
         print(
             "links", "spans", "exact", "P", "R", "F1", "lost", "contiguous spans", "exact", "F1", sep="\t", file=handle

@@ -2,6 +2,7 @@
 
   normalign report weights-dump norms-dump --gold G -o report
   normalign report --path CKPT --bpe-codes C --source S --target T --gold G --links eflomal=A.align -o report
+  normalign report --check scores.jsonl -o report       only what a check found; needs no gold
 
 Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves and
 worsens most against the baseline; each of both is read at its best layer and setting.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 
 from ..alignment.look_names import BOTH, TWO_LOOKS
+from ..alignment.read_pair import ReadPair
 from ..errors import NormalignError, note
 from ..new_directory import check_new_directory
 from ..version import __version__
@@ -46,6 +48,9 @@ def run(args: argparse.Namespace) -> None:
     pairs = list(pairs_of(args, wanted_sentences(args.sentences)))
     if not pairs:
         raise NormalignError("there is no sentence to report on")
+    if args.gold is None:
+        _report_check(args, pairs)
+        return
     method, baseline = _methods(args, list(pairs[0].readings))
     found = compare_pairs(pairs, Sampling(args.bootstrap, args.seed))
     signature = f"sentences:{len(pairs)}|null:best|merge:sum,mean|bootstrap:{args.bootstrap},seed:{args.seed}"
@@ -56,13 +61,23 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    if args.gold is None:
-        raise NormalignError("a report needs gold alignments: --gold")
+    if args.gold is None and args.check is None:
+        raise NormalignError("a report needs gold alignments (--gold), or what a check found (--check)")
     for name, value in (("--each", args.each), ("--bootstrap", args.bootstrap)):
         if value < 1:
             raise NormalignError(f"{name} is at least 1, not {value}")
     if args.seed < 0:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
+
+
+def _report_check(args: argparse.Namespace, pairs: list[ReadPair]) -> None:
+    from ..report.report_folder import ReportOptions, write_check_report
+
+    if not any(pair.flags for pair in pairs):
+        raise NormalignError(f"{args.check}: none of these pairs was checked")
+    signature = f"pairs:{len(pairs)}|normalign:{__version__}"
+    write_check_report(args.output, pairs, ReportOptions(args.title), signature)
+    note(f"{args.output}/index.html: {len(pairs)} pairs, lowest scores first")
 
 
 def _methods(args: argparse.Namespace, known: list[str]) -> tuple[str, str | None]:

@@ -12,7 +12,7 @@ import contextlib
 
 from ..alignment.evaluate import check_agreement
 from ..alignment.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
-from ..alignment.symmetrize import SYMMETRIZATIONS, symmetrize
+from ..alignment.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError, note
 from ..files import open_output
 from .option_names import reading_options
@@ -28,9 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("first", metavar="FIRST", help="alignments, source-target ('-': standard input)")
     parser.add_argument("second", metavar="SECOND", help="alignments of the other direction ('-': standard input)")
-    parser.add_argument(
-        "-m", "--method", choices=SYMMETRIZATIONS, default="grow-diag-final-and", help="(grow-diag-final-and)"
-    )
+    parser.add_argument("-m", "--method", choices=SYMMETRIZATIONS, default=DEFAULT, help=f"({DEFAULT})")
     for side in ("first", "second"):
         parser.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
         parser.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")

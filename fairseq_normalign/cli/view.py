@@ -4,6 +4,7 @@
   normalign view weights-dump norms-dump -o fig.pdf     soft alignments side by side, one page a sentence
   normalign view DUMP --gold G --html page.html         a page with every sentence, method, layer and head
   normalign view --source S --target T --links A.align  any aligner's links
+  normalign view --check scores.jsonl --html page.html  words without a source or a target, worst pairs first
   normalign view --path CKPT --source-text 'ein Haus' --target-text 'a house'
   normalign view --path CKPT --reverse-path CKPT --source S --target T --sentences 3 -o fig.pdf
 
@@ -63,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     wanted = wanted_sentences(args.sentences)
     args.every_layer = args.html is not None
     pairs = pairs_of(args, wanted)
-    if args.html is None and wanted is None:
+    if args.html is None and wanted is None and args.worst is None:
         pairs = _first_only(pairs)
     first = next(pairs, None)
     if first is None:

@@ -9,12 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..alignment.formats import FORMATS
-from ..alignment.gold import Gold, golds_of, read_marked
+from ..alignment.gold import Gold, read_gold, read_marked
 from ..alignment.read_pair import ReadPair
 from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError, note
-from ..files import read_parallel, words_of
+from ..files import words_of
 from ..report import sources
 from .model_arguments import (
     SYMMETRIZATION,
@@ -24,12 +23,17 @@ from .model_arguments import (
     add_symmetrize_argument,
     add_text_arguments,
     bitext_aligner,
+    check_sides,
+    from_stdin,
+    given_text,
     method_list,
+    positive,
     prepare_torch,
+    text_options,
     warn_of_text,
     warn_of_unknown_pieces,
 )
-from .option_names import GOLD_OPTIONS, LINK_OPTIONS
+from .option_names import GOLD_OPTIONS, LINK_OPTIONS, add_format_arguments, format_options
 from .reading_arguments import (
     add_choice_argument,
     add_expert_arguments,
@@ -55,12 +59,17 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     files.add_argument("--soft", **named, help="soft alignments of the sentences; repeatable")
     files.add_argument("--links", **named, help="links of any aligner; repeatable")
     files.add_argument("--gold", metavar="FILE", help="gold alignments: shows what is right, wrong and missed")
+    files.add_argument(
+        "--check",
+        metavar="FILE",
+        help="what 'normalign check --json --by-word' wrote of the pairs: marks words without a source or a target; "
+        "alone, its pairs are shown",
+    )
+    files.add_argument(
+        "--worst", type=positive, metavar="N", help="of --check: only the N pairs with the lowest scores"
+    )
     for side in ("gold", "links"):
-        files.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-        files.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")
-        files.add_argument(
-            f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
-        )
+        add_format_arguments(files, side)
     model = add_model_arguments(parser, required=False)
     model.add_argument("--heads", action="store_true", help="read every head as well")
     add_symmetrize_argument(add_reverse_arguments(parser))
@@ -68,7 +77,7 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
     add_expert_arguments(reading)
     add_choice_argument(reading)
     add_null_arguments(reading)
-    text = add_text_arguments(parser, required=False)
+    text = add_text_arguments(parser)
     text.add_argument("--source-text", metavar="TEXT", help="the source sentence of one pair, for --path")
     text.add_argument("--target-text", metavar="TEXT")
     parser.add_argument("--sentences", metavar="LIST", help="which sentences, counted from 1: 3 or 1,4-7")
@@ -96,7 +105,11 @@ def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Read
     """The pairs that dumps or files hold, with gold and other aligners' links."""
     if (args.source is None) != (args.target is None):
         raise NormalignError("--source and --target belong together")
+    if _has_files(args):
+        check_sides(args)
     golds = read_golds(args)
+    if args.worst is not None:
+        wanted = _worst(args, wanted)
     if args.path is not None:
         pairs: Iterable[ReadPair] = _pairs_of_model(args, golds, wanted)
     elif args.dump:
@@ -104,15 +117,36 @@ def pairs_of(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[Read
         if args.soft:
             raise NormalignError("--soft goes with --source and --target, not with a dump")
         pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
-    elif args.source is not None:
+    elif _has_files(args):
         _check_no_model(args)
         soft = {name: sources.read_soft(path) for name, path in _named(args.soft)}
         split = _splitters(args)
-        pairs = sources.pairs_of_files(args.source, args.target, split=split, soft=soft, golds=golds, wanted=wanted)
+        pairs = sources.pairs_of_files(*given_text(args), split=split, soft=soft, golds=golds, wanted=wanted)
+    elif args.check is not None:
+        _check_no_model(args)
+        return with_other_links(args, sources.pairs_of_check(args.check, golds=golds, wanted=wanted))
     else:
         _check_no_model(args)
-        raise NormalignError("nothing to show: give a dump, or --source and --target, or --path with text")
+        raise NormalignError("nothing to show: give a dump, --source and --target, --path with text, or --check")
+    if args.check is not None:
+        pairs = sources.with_flags(pairs, args.check)
     return with_other_links(args, pairs)
+
+
+def _worst(args: argparse.Namespace, wanted: set[int] | None) -> set[int]:
+    """The pairs with the lowest scores, among those asked for."""
+    from ..analysis.checked_pairs import worst_numbers
+
+    if args.check is None:
+        raise NormalignError("--worst looks at the scores of a check: give --check FILE")
+    if wanted is not None:
+        raise NormalignError("--worst and --sentences both choose sentences; give one of them")
+    return worst_numbers(args.check, args.worst)
+
+
+def _has_files(args: argparse.Namespace) -> bool:
+    """Whether the text is given in files."""
+    return args.source is not None or args.bitext is not None
 
 
 def _check_no_model(args: argparse.Namespace) -> None:
@@ -125,9 +159,15 @@ def _check_no_model(args: argparse.Namespace) -> None:
 def _splitters(args: argparse.Namespace) -> list[Callable[[str], list[str]]]:
     """How the lines of each side become words."""
     from ..text.subwords import MosesTokenizer
+    from ..text.words import words_at
 
     def splitter(language: str | None) -> Callable[[str], list[str]]:
-        words = MosesTokenizer(language or "en", args.tokenizer) if args.tokenizer else words_of
+        find = text_options(args).finder(language)
+        words: Callable[[str], list[str]] = words_of
+        if find is not None:
+            words = lambda line: words_at(line, find(line))  # noqa: E731
+        elif args.tokenizer:
+            words = MosesTokenizer(language or "en", args.tokenizer)
         return lambda line: [word.lower() if args.lowercase else word for word in words(line)]
 
     return [splitter(args.source_lang), splitter(args.target_lang)]
@@ -146,6 +186,8 @@ def _pairs_of_model(
 ) -> Iterator[ReadPair]:
     if args.dump or args.soft:
         raise NormalignError("--path reads a model; give it, or a dump, or --soft")
+    if from_stdin(args):
+        raise NormalignError("a model reads the text twice, which '-' does not allow; give files")
     lines = _lines(args, wanted)
     prepare_torch(args)
     check_choice(args)
@@ -192,13 +234,13 @@ def _aligner(args: argparse.Namespace) -> BitextAligner:
         tags=args.tags or TAGS,
     )
     aligner = bitext_aligner(args, options, combine=args.symmetrize or SYMMETRIZATION)
-    if wants_looks(args) and args.source is not None and chooses_readings(args, options):
-        choices = choose_readings(aligner, Bitext(args.source, args.target).first(SAMPLE))
+    if wants_looks(args) and _has_files(args) and chooses_readings(args, options):
+        choices = choose_readings(aligner, Bitext(*given_text(args)).first(SAMPLE))
         for which, choice in zip(("", "the other direction "), choices, strict=False):
             note(f"normalign: {which}{sentence_of_choice(choice)}")
     take_given_readings(args, options, aligner)
-    if args.source is not None:
-        warn_of_text("normalign", aligner, Bitext(args.source, args.target).first(TEXT_SAMPLE))
+    if _has_files(args):
+        warn_of_text("normalign", aligner, Bitext(*given_text(args)).first(TEXT_SAMPLE))
     return aligner
 
 
@@ -206,25 +248,18 @@ def _lines(args: argparse.Namespace, wanted: set[int] | None) -> Iterator[tuple[
     texts = args.source_text, args.target_text
     if (texts[0] is None) != (texts[1] is None):
         raise NormalignError("--source-text and --target-text belong together")
-    if texts[0] is not None and args.source is not None:
+    if texts[0] is not None and _has_files(args):
         raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
-    if texts[0] is None and args.source is None:
+    if texts[0] is None and not _has_files(args):
         raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
-    pairs = [texts] if texts[0] is not None else read_parallel(args.source, args.target)
+    pairs = [texts] if texts[0] is not None else sources.lines_of(*given_text(args))
     return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
 def with_other_links(args: argparse.Namespace, pairs: Iterable[ReadPair]) -> Iterator[ReadPair]:
     """The pairs with what ``--links`` gives."""
     links = {
-        name: read_marked(
-            path,
-            options=LINK_OPTIONS,
-            format=args.links_format,
-            base=args.links_base,
-            reverse=args.reverse_links,
-            **_texts(args),
-        )
+        name: read_marked(path, options=LINK_OPTIONS, **format_options(args, "links"), **_texts(args))
         for name, path in _named(args.links)
     }
     return sources.with_links(pairs, links)
@@ -234,21 +269,13 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
     """The gold links that ``--gold`` gives."""
     if args.gold is None:
         return None
-    rows = read_marked(
-        args.gold,
-        options=GOLD_OPTIONS,
-        format=args.gold_format,
-        base=args.gold_base,
-        reverse=args.reverse_gold,
-        **_texts(args),
-    )
-    return golds_of(rows)
+    return read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
 
 
-def _texts(args: argparse.Namespace) -> dict[str, str]:
+def _texts(args: argparse.Namespace) -> dict[str, Any]:
     """The texts, which settle a file's base and direction: only when they are in words, not raw or in pieces."""
     in_words = args.path is None or bool(args.bpe_codes or args.sentencepiece_model)
-    if args.dump or args.source is None or args.tokenizer or not in_words:
+    if args.dump or args.source is None or args.tokenizer or args.words or not in_words:
         return {}
     return {"source": args.source, "target": args.target}
 

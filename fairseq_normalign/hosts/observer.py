@@ -143,6 +143,6 @@ class OneSided(Observer):
             keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
 
     def pieces(self, lines: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
-        """Of the source sides."""
+        """The pieces of the source sides."""
         found = np.array([piece for line, _ in lines for piece in self.encode(line)], dtype=int)
         return found, found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -55,3 +55,12 @@ class ModelOptions:
             source_lang=self.target_lang,
             target_lang=self.source_lang,
         )
+
+
+def prepare_modules(modules: Iterable[nn.Module]) -> None:
+    """Try half precision, once, where one of these models computes in it on a CPU."""
+    names = {dtype: name for name, dtype in PRECISIONS.items()}
+    for module in modules:
+        parameter = next(module.parameters(), None)
+        if parameter is not None and parameter.device.type == "cpu" and parameter.dtype in names:
+            prepare_cpu(names[parameter.dtype])

@@ -20,8 +20,8 @@ from fairseq.models.transformer.transformer_legacy import (
     transformer_wmt_en_de,
 )
 
-from ..analysis.gates import HeadGates
 from ..hosts.fairseq.gated_heads import add_gates, gated_kinds, read_heads, shrink
+from ..hosts.fairseq.head_gates import HeadGates
 
 
 @register_model("transformer_normalign")

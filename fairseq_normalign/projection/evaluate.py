@@ -56,7 +56,7 @@ class SpanScore:
 
     @property
     def f1(self) -> float:
-        """Of precision and recall."""
+        """The harmonic mean of precision and recall."""
         return 200 * self.common / max(1, self.projected + self.wanted)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import html
 from collections import Counter
 from collections.abc import Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 from ..alignment.pieces import Span
 from .markup import OPEN, PLACEHOLDER, Marked, Tag
-from .placing import Placed, in_nesting_order, place_tags, words_before
+from .placing import Placed, in_nesting_order, place_tags
 from .spans import LinkedPair, confidence_of
 
 
@@ -32,7 +33,7 @@ class MarkedTarget:
     """How many tags and placeholders there are."""
     notes: list[Note]
     confidences: list[float]
-    """Of every pair around words, in source order; empty when not asked for."""
+    """How sure the place of every pair of tags around words is, in source order; empty when not asked for."""
 
 
 def project_markup(
@@ -73,6 +74,8 @@ def project_markup(
 def _without_those_there(marked: Marked, target_line: str) -> tuple[Marked, list[Note]]:
     """Leave out the placeholders that the translation has kept as words."""
     names = [tag.raw.strip(" ") for tag in marked.tags if tag.kind == PLACEHOLDER]
+    if not names:
+        return marked, []
     there = {name for name, count in Counter(names).items() if target_line.count(name) >= count}
     if not there:
         return marked, []
@@ -106,6 +109,7 @@ class _Writer:
         self._line = line
         self._entities = entities
         self._source = source
+        self._ends = [end for _, end in source]
         self._target = target
         self._written: list[str] = []
         self._at = 0
@@ -136,6 +140,8 @@ class _Writer:
 
     def _points_of(self, parent: int, place: int, placed: Placed, points: list[int]) -> None:
         """Write what stands alone at ``place`` inside the pair ``parent``, and take it out of ``points``."""
+        if not points:
+            return
         for tag in [tag for tag in points if placed.points[tag] == place and self._marked.tags[tag].parent == parent]:
             self._point(tag, place)
             points.remove(tag)
@@ -167,7 +173,7 @@ class _Writer:
             self._insert(offset, raw)
             return
         tag_at = self._marked.tags[tag].at
-        touches_left = tag_at == _gap(self._marked.text, self._source, words_before(self._source, tag_at))[0]
+        touches_left = tag_at == _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))[0]
         start, end = _gap(self._line, self._target, place)
         at = max(start if bare != raw or touches_left else end, self._at)
         before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
@@ -193,16 +199,16 @@ class _Writer:
         """Where the tag goes when the white space around it is as in the source, and that place is still free."""
         at = self._marked.tags[tag].at
         text, line = self._marked.text, self._line
-        source_start, source_end = _gap(text, self._source, words_before(self._source, at))
+        source_start, source_end = _gap(text, self._source, bisect.bisect_right(self._ends, at))
         start, end = _gap(line, self._target, place)
         offset = start + at - source_start
         if offset < self._at or at > source_end or text[source_start:source_end] != line[start:end]:
             return None
-        edges = (source_start == 0, source_end == len(text)) == (start == 0, end == len(line))
-        return offset if edges else None
+        same_edges = (source_start == 0) == (start == 0) and (source_end == len(text)) == (end == len(line))
+        return offset if same_edges else None
 
     def _gap_of(self, tag: Tag) -> int:
-        return words_before(self._source, tag.at)
+        return bisect.bisect_right(self._ends, tag.at)
 
     def _insert(self, at: int, raw: str) -> None:
         at = max(at, self._at)

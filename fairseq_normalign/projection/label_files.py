@@ -25,6 +25,7 @@ def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFi
     ``texts`` are the lines themselves where they are in a file of their own; "text" may then be left out, or must be
     the same.
     """
+    number, known = 0, False
     for number, line in enumerate(read_lines(path), start=1):
         place = f"{display_name(path)}:{number}"
         record = _record(line, place)
@@ -36,12 +37,15 @@ def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFi
             )  # fmt: skip
         if record.get("text", text) != text:
             raise NormalignError(f"{place}: 'text' is not the line of the source file")
+        known = known or "spans" in record
         spans = [_checked(span, text, place) for span in record.get("spans", [])]
         words = find(text)
         labels = [Label(_words_in(words, span), span["label"], count) for count, span in enumerate(spans)]
         yield Side(text, words, (labels, spans))
     if texts is not None and next(texts, None) is not None:
         raise NormalignError(f"{display_name(path)}: fewer lines than in the source file")
+    if number and not known:
+        raise NormalignError(f"{display_name(path)}: no line has 'spans', a list of start, end and label")
 
 
 def _record(line: str, place: str) -> dict[str, Any]:
@@ -113,7 +117,7 @@ def read_conll(path: str | Path, *, word_column: int = 1, label_column: int = -1
 
 
 def _row(columns: list[str], word_column: int, label_column: int, place: str) -> tuple[str, str]:
-    needed = max(word_column, label_column)
+    needed = max(word_column, label_column, -label_column)
     if len(columns) < max(2, needed):
         raise NormalignError(
             f"{place}: {len(columns)} columns; a word and a label are wanted (columns {needed} or more)"

@@ -161,7 +161,7 @@ def markup_events(line: str) -> list[Part]:
 
 
 def _plain_events(line: str) -> list[Part] | None:
-    """The same for a line of text and ordinary tags, of which the parser has to see each only once; else None."""
+    """Parse a line of text and ordinary tags faster: each distinct tag goes through the parser once. Else None."""
     parts: list[Part] = []
     done = 0
     while (start := line.find("<", done)) >= 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -115,6 +117,18 @@ def _scores(
     if any(not 0 <= value <= 1 for value in found):
         raise NormalignError.at(name, number, "a score is not between 0 and 1")
     return {(source, target): score for (source, target, _), score in zip(links, found, strict=True)}
+
+
+@contextlib.contextmanager
+def without_garbage_collection() -> Iterator[None]:
+    """Leave out Python's search for reference cycles, which makes streaming a fifth slower: projection makes none."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:

@@ -20,10 +20,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from ..alignment.pieces import Span
-from .markup import OPEN, Marked, Tag
+from .markup import CLOSE, OPEN, Marked, Tag
 from .spans import LinkedPair, project_span
 
 _start, _end = operator.itemgetter(0), operator.itemgetter(1)
+_NOTHING: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)
@@ -65,8 +66,9 @@ def place_tags(marked: Marked, source: Sequence[Span], pair: LinkedPair, *, gaps
             _note_widened(placed, position, marked.tags, span, source)
     _uncross(placed)
     for position, tag in enumerate(marked.tags):
-        alone = tag.kind not in (OPEN, "close") or (position in empty) or _lost(placed, position, tag)
-        if alone and tag.kind != "close" and not _inside_empty(placed, marked.tags, tag):
+        if tag.kind == CLOSE or (tag.kind == OPEN and position in placed.elements):
+            continue
+        if tag.parent < 0 or tag.parent in placed.elements:  # else it goes with the empty pair around it
             placed.points[position] = _place_of(placed, position, marked, source, pair)
     return placed
 
@@ -95,15 +97,14 @@ def _project(placed: Placed, position: int, tags: Sequence[Tag], span: Span, pai
         placed.notes.append((position, "gap", f"{projected.left_out} linked words are outside"))
     parent = tags[position].parent
     around = placed.elements.get(parent)
-    ancestors = around.ancestors | {parent} if around else frozenset()
+    ancestors = around.ancestors | {parent} if around else _NOTHING
     first, last = projected.ranges[0]
     if around:  # only a guess, or a main part, can reach out of what is around it
         first, last = max(first, around.range[0]), min(last, around.range[1])
         if first >= last:
             placed.notes.append((position, "unaligned", "no word is left for it in the pair around it: left empty"))
             return False
-    own = frozenset(target for source in range(*span) for target in pair.targets[source])
-    placed.elements[position] = Element(position, span, own, (first, last), ancestors)
+    placed.elements[position] = Element(position, span, projected.own, (first, last), ancestors)
     return True
 
 
@@ -158,15 +159,6 @@ def _clip(placed: Placed, element: Element, first: int, last: int) -> None:
         if inner.range[0] >= inner.range[1]:
             del placed.elements[inner.tag]
             placed.notes.append((inner.tag, "lost", "no word is left for it: left empty"))
-
-
-def _lost(placed: Placed, position: int, tag: Tag) -> bool:
-    return tag.kind == OPEN and position not in placed.elements
-
-
-def _inside_empty(placed: Placed, tags: Sequence[Tag], tag: Tag) -> bool:
-    """Whether it goes with an empty pair around it."""
-    return tag.parent >= 0 and tag.parent not in placed.elements
 
 
 def _place_of(

@@ -13,8 +13,9 @@ The rules, for a span of source words and the links of the sentence pair:
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..alignment.decide import Link
 from ..alignment.pieces import Span
@@ -61,8 +62,7 @@ class LinkedPair:
         return self.scores.get((source, target), 1.0)
 
 
-@dataclass(frozen=True)
-class Projected:
+class Projected(NamedTuple):
     """What a span became: ranges of target words in order, none when it is lost."""
 
     ranges: tuple[Span, ...]
@@ -72,6 +72,8 @@ class Projected:
     """Placed between its neighbours, without a link of its own."""
     left_out: int = 0
     """Linked target words that are in none of the ranges."""
+    own: frozenset[int] = frozenset()
+    """All target words linked to the span."""
 
 
 def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close", with_confidence: bool = True) -> Projected:
@@ -86,10 +88,10 @@ def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close", with_conf
     start, end = span
     if start >= end or not pair.target_length:
         return Projected((), 0.0)
+    own = frozenset(itertools.chain.from_iterable(pair.targets[start:end]))
     if end - start == pair.source_length:
         everything = ((0, pair.target_length),)
-        return Projected(everything, confidence_of(pair, span, everything) if with_confidence else 0.0)
-    own = {target for source in range(start, end) for target in pair.targets[source]}
+        return Projected(everything, confidence_of(pair, span, everything) if with_confidence else 0.0, own=own)
     if not own:
         between = _between_neighbours(pair, span)
         return Projected((between,), 0.0, guessed=True) if between else Projected((), 0.0)
@@ -98,7 +100,7 @@ def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close", with_conf
         ranges = (max(ranges, key=lambda part: sum(part[0] <= target < part[1] for target in own)),)
     kept = len(own) if gaps == "close" else sum(any(first <= target < last for first, last in ranges) for target in own)
     confidence = confidence_of(pair, span, ranges) if with_confidence else 0.0
-    return Projected(ranges, confidence, left_out=len(own) - kept)
+    return Projected(ranges, confidence, left_out=len(own) - kept, own=own)
 
 
 def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float:
@@ -119,7 +121,7 @@ def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float
     return sum(best) / len(best) if best else 0.0
 
 
-def _parts(pair: LinkedPair, own: set[int]) -> list[Span]:
+def _parts(pair: LinkedPair, own: frozenset[int]) -> list[Span]:
     """The ranges of ``own``; they are cut only where words linked to something else lie between."""
     found: list[Span] = []
     for target in sorted(own):

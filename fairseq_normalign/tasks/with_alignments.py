@@ -34,6 +34,7 @@ from ..hosts.fairseq.frame import Frame
 from ..hosts.fairseq.generator import AligningGenerator
 from ..hosts.fairseq.host import FairseqModel, TaskBatches
 from ..hosts.fairseq.task import SUFFIX, host_of
+from ..hosts.options import prepare_modules
 from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,
@@ -139,6 +140,7 @@ class AlignmentTask:
 
     def build_generator(self, models: Any, args: Any, *others: Any, **options: Any) -> Any:
         """The task's own generator, and around it the alignments if anything asks for them."""
+        prepare_modules(models)
         form = getattr(args, "print_alignment", None)
         replaces = getattr(args, "replace_unk", None) is not None
         plain = copy.copy(args)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ..alignment.pieces import Segmentation, Sentence, Span, segment
+from ..alignment.pieces import Segmentation, Sentence, Span, crosses_words, segment
 from .offsets import piece_ranges, piece_spans, piece_texts
 from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
@@ -123,6 +123,8 @@ class LineEncoder:
                 return self._by_offsets(line, tags, given, text, inner)
         split = self._word_by_word if isinstance(self._splitter, SubwordNmt) else self._whole
         found = split(words)
+        if found is None:
+            return self._by_offsets(line, tags, given, *spaced_words(line, given))
         if isinstance(self._splitter, AlreadyPieces):
             given = self._places_of_pieces(given, words)
         return self._encoded(line, given, tags, *found)
@@ -163,9 +165,11 @@ class LineEncoder:
         spans = segment(pieces, self._words).spans
         return [(given[start][0], given[stop - 1][1]) for start, stop in spans]
 
-    def _whole(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]]:
-        """-> words, pieces, indices, spans."""
+    def _whole(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]] | None:
+        """-> words, pieces, indices, spans; None where a piece belongs to two words."""
         pieces = self._splitter(words)
+        if isinstance(self._splitter, SentencePiece) and any(map(crosses_words, pieces)):
+            return None
         found = segment(pieces, self._words)
         if isinstance(self._splitter, SentencePiece) and len(found.spans) != len(words):
             return self._word_by_word(words)  # its normalization has split or joined words

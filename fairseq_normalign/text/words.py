@@ -68,7 +68,15 @@ def words_at(line: str, spans: Sequence[Span]) -> list[str]:
 
 def space_words(line: str) -> list[Span]:
     """Words separated by ASCII spaces and tabs and by nothing else: a no-break space is part of its word."""
-    return [match.span() for match in _GIVEN.finditer(line)]
+    if "\t" in line:
+        return [match.span() for match in _GIVEN.finditer(line)]
+    found, start = [], 0
+    for word in line.split(" "):  # twice as fast as an expression
+        end = start + len(word)
+        if word:
+            found.append((start, end))
+        start = end + 1
+    return found
 
 
 def unicode_words(line: str) -> list[Span]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.alignment import baselines
-from fairseq_normalign.alignment.baselines import align, read_bitext
+from fairseq_normalign.alignment.baselines import align, read_word_pairs
 from fairseq_normalign.errors import NormalignError
 from tests.conftest import write_program
 
@@ -144,7 +144,7 @@ def test_files_of_different_length(tmp_path):
     (tmp_path / "s").write_text("a\nb\n")
     (tmp_path / "t").write_text("x\n")
     with pytest.raises(NormalignError, match=r"s:2: no line of .*t to go with it"):
-        read_bitext(tmp_path / "s", tmp_path / "t")
+        read_word_pairs(tmp_path / "s", tmp_path / "t")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("eflomal") is None, reason="eflomal is not installed")

@@ -135,3 +135,14 @@ def test_mistakes_are_one_line(files, capsys, line, message):
     assert said.err.count("\n") == 1
     assert message in said.err
     assert sorted(path.name for path in files.iterdir()) == before
+
+
+def test_the_garbage_collector_works_again_after_a_run(tmp_path):
+    import gc
+
+    for name, line in (("s", "<b>a</b> b"), ("t", "x y"), ("l", "0-1 1-0")):
+        (tmp_path / name).write_text(f"{line}\n")
+    given = [f"--source={tmp_path / 's'}", f"--target={tmp_path / 't'}", f"--links={tmp_path / 'l'}"]
+    assert main(["project", "--markup", *given, "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out").read_text() == "x <b>y</b>\n"
+    assert gc.isenabled()

@@ -72,6 +72,9 @@ class Block:
         """Give the distinct links (source, target, sure) of each sentence, sorted; sure wins over possible."""
         borders = np.searchsorted(self.sentence, np.arange(self.count + 1))
         triples = list(zip(self.source.tolist(), self.target.tolist(), self.sure.tolist(), strict=True))
+        if self.sure.all() or not self.sure.any():
+            yield from (sorted(set(triples[start:stop])) for start, stop in itertools.pairwise(borders.tolist()))
+            return
         for start, stop in itertools.pairwise(borders.tolist()):
             best: dict[tuple[int, int], bool] = {}
             for source, target, sure in triples[start:stop]:

@@ -24,16 +24,19 @@ def average(paths: Sequence[str | Path], output: str | Path) -> int:
     for path in paths:
         state = safe_load(path)
         parameters = _parameters(state, path)
-        if total and parameters.keys() != total.keys():
+        if path != paths[0] and parameters.keys() != total.keys():
             name = sorted(parameters.keys() ^ total.keys())[0]
             raise NormalignError(f"{path}: is of another model than {paths[0]}: only one of them has {name}")
         for name, tensor in parameters.items():
             if name in total and tensor.shape != total[name].shape:
                 found, first = (tuple(one.shape) for one in (tensor, total[name]))
                 raise NormalignError(f"{path}: {name} has the shape {found}, in {paths[0]} it has {first}")
+            if name in total and tensor.is_floating_point() != total[name].is_floating_point():
+                raise NormalignError(f"{path}: {name} is of the type {tensor.dtype}, unlike in {paths[0]}")
             total[name] = _added(total.get(name), tensor)
     last = _parameters(state, paths[-1])
     state["model"] = {name: _mean(total[name], last[name], len(paths)) for name in last}
+    _check_finite(state["model"])
     state["last_optimizer_state"] = None
     with open_binary_output(output) as handle:
         torch.save(state, handle)
@@ -42,9 +45,15 @@ def average(paths: Sequence[str | Path], output: str | Path) -> int:
 
 def _parameters(state: dict[str, Any], path: str | Path) -> dict[str, Tensor]:
     found = state.get("model")
-    if not isinstance(found, dict) or not all(isinstance(one, Tensor) for one in found.values()):
+    if not isinstance(found, dict) or not found or not all(isinstance(one, Tensor) for one in found.values()):
         raise NormalignError(f"{path}: not a fairseq checkpoint (it has no parameters)")
     return found
+
+
+def _check_finite(parameters: dict[str, Tensor]) -> None:
+    for name, tensor in parameters.items():
+        if tensor.is_floating_point() and not bool(torch.isfinite(tensor).all()):
+            raise NormalignError(f"the mean of {name} has NaN or infinity; are the checkpoints sound?")
 
 
 def _added(total: Tensor | None, tensor: Tensor) -> Tensor:

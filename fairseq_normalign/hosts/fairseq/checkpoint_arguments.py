@@ -57,6 +57,8 @@ def check_sizes(state: dict[str, Any], name: str) -> None:
     model = state.get("model")
     tensors = {key: value for key, value in model.items() if torch.is_tensor(value)} if isinstance(model, dict) else {}
     for key, tensor in tensors.items():
+        if not isinstance(key, str) or tensor.layout != torch.strided or tensor.is_meta:
+            raise NormalignError(f"{name}: refused: its parameter {str(key)[:60]} is not a plain tensor with a name")
         if tensor.numel() > LARGEST_VIEW and tensor.nbytes > tensor.untyped_storage().nbytes():
             raise NormalignError(f"{name}: refused: its parameter {key} is larger than its data")
     widest = max((size for tensor in tensors.values() for size in tensor.shape), default=0)

@@ -180,7 +180,7 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
     return state
 
 
-# -- closing the doors in fairseq -------------------------------------------------------------------------------------
+# -- what fairseq would run or refuse ----------------------------------------------------------------------------------
 
 
 def without_unknown_parts(state: Any) -> Any:

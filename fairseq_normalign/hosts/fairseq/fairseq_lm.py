@@ -18,7 +18,7 @@ from ..observer import OneSided, Take
 from ..options import ModelOptions
 from .dictionaries import dictionary_inventory, load_dictionary
 from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
-from .recording import blocks_recorded, projections_of, teacher_forcing
+from .recording import blocks_recorded, projections_of_attention, teacher_forcing
 from .register import register
 
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
@@ -107,4 +107,4 @@ class MaskedObserver(OneSided):
 
     def projections(self) -> list[Projections]:
         """The parameters of f, a layer each."""
-        return [projections_of(layer.self_attn) for layer in self._layers]
+        return [projections_of_attention(layer.self_attn) for layer in self._layers]

@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...analysis.gates import HeadGates
 from ...attribution.records import KINDS
 from ...errors import NormalignError
+from .head_gates import HeadGates
 
 Heads = Mapping[str, Sequence[int]]
 """By kind of attention: how many heads each layer has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -81,8 +82,9 @@ def encoders_overheard(models: Sequence[Any]) -> Iterator[list[Any]]:
 
     def overheard(forward: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
-            kept.append(forward(*args, **options))
-            return kept[-1]
+            returned = forward(*args, **options)
+            kept.append(copy.copy(returned))  # LightConv of fairseq 0.12.2 reorders a search's rows in place
+            return returned
 
         return call
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.tags import TAGS
 from ...text.vocabulary import Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
+from ..evaluating import evaluating
 from ..options import ModelOptions
 from ..protocol import Batch, EncodedPair, Hypothesis, Take
 from .dictionaries import dictionary_inventory
@@ -28,7 +30,7 @@ from .loading import LoadedModels, load_models
 from .recording import (
     attention_layers,
     decoder_layers,
-    projections_of,
+    projections_of_attention,
     run_decoder,
     run_recorded,
     teacher_forcing,
@@ -66,7 +68,7 @@ class FairseqModel:
     def projections(self, kind: str) -> list[Projections]:
         """Return the parameters of the transformation f of every layer of ``kind``."""
         name = "encoder_attn" if kind == "cross" else "self_attn"
-        return [projections_of(getattr(layer, name)) for layer in attention_layers(self.module, kind)]
+        return [projections_of_attention(getattr(layer, name)) for layer in attention_layers(self.module, kind)]
 
     @property
     def max_positions(self) -> tuple[int, int]:
@@ -107,7 +109,7 @@ class FairseqModel:
         rows = torch.as_tensor(list(batch.rows), device=device)
         if torch.equal(rows, torch.arange(batch.source_padding.size(0), device=device)):
             return encoder_out
-        return self.module.encoder.reorder_encoder_out(encoder_out, rows)
+        return self.module.encoder.reorder_encoder_out(copy.copy(encoder_out), rows)  # some reorder in place
 
     @contextmanager
     def view(self, batch: Batch) -> Iterator[ForcedView]:
@@ -216,8 +218,10 @@ class FairseqModels(TaskBatches):
 
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         modules = [model.module for model in self.models]
-        generator = self.task.build_generator(modules, Namespace(**options))
         with self.models[0]._turns, ExitStack() as stack:
+            for module in modules:
+                stack.enter_context(evaluating(module))
+            generator = self.task.build_generator(modules, Namespace(**options))
             if options.get("score_reference"):  # no beam may be left over from a search
                 for module in modules:
                     stack.enter_context(teacher_forcing(module))

@@ -7,13 +7,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from ...analysis.singular_values import Projections
 from ...attribution.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ...errors import NormalignError
+from ..evaluating import evaluating
+from ..projections import projections_of
 
 Read = TypeVar("Read")
 
@@ -58,18 +59,15 @@ def make_readable(model: nn.Module) -> None:
 @contextlib.contextmanager
 def teacher_forcing(model: nn.Module) -> Iterator[None]:
     """For one forced pass: evaluation mode, no gradients, and no beam size left over from a search."""
-    training = model.training
     beams = [(module, module.beam_size) for module in model.modules() if getattr(module, "beam_size", 1) != 1]
-    model.eval()
     for module, _ in beams:
         module.beam_size = 1  # type: ignore[assignment]
     try:
-        with torch.no_grad():
+        with evaluating(model):
             yield
     finally:
         for module, beam in beams:
             module.beam_size = beam
-        model.train(training)
 
 
 def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: Any) -> None:
@@ -314,17 +312,7 @@ def plain_attention(*modules: Any) -> Iterator[None]:
             module.skip_embed_dim_check = value
 
 
-def projections_of(attention: nn.Module) -> Projections:
+def projections_of_attention(attention: nn.Module) -> Projections:
     """The parameters of f in one of fairseq's attention modules."""
     module: Any = attention
-    bias = module.v_proj.bias
-    return Projections(
-        heads=module.num_heads,
-        value_weight=_array(module.v_proj.weight),
-        value_bias=None if bias is None else _array(bias),
-        out_weight=_array(module.out_proj.weight),
-    )
-
-
-def _array(parameter: Tensor) -> np.ndarray:
-    return parameter.detach().cpu().double().numpy()
+    return projections_of(module.num_heads, module.v_proj, module.out_proj)

@@ -69,7 +69,7 @@ class HostTask:
 
     @classmethod
     def setup_task(cls, cfg: Any, **options: Any) -> Any:
-        """As in fairseq; languages or files that are missing are one line."""
+        """Set the task up as fairseq does; a missing language or file is an error of one line."""
         cls.prepare_settings(cfg)
         try:
             return super().setup_task(cfg, **options)  # type: ignore[misc]
@@ -88,7 +88,7 @@ class HostTask:
 
     @classmethod
     def load_dictionary(cls, filename: str) -> Any:
-        """As in fairseq; the line that is damaged is named."""
+        """Load a dictionary as fairseq does; an error names the damaged line."""
         return load_dictionary(filename)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
@@ -146,20 +146,20 @@ class HostTask:
                 )
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **options: Any) -> None:
-        """As in fairseq; original text, which ``--replace-unk`` prints and copies from, is post-processed too."""
+        """Load a split as fairseq does; the text that ``--replace-unk`` copies from is post-processed too."""
         with reading_dataset(self.settings.data, split):
             super().load_dataset(split, epoch=epoch, combine=combine, **options)  # type: ignore[misc]
         post_process_original_text(self.datasets[split], getattr(self.settings, "post_process", None))
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
-        """As in fairseq, but no sentence is dropped with an incomplete last batch."""
+        """Return batches as fairseq does, but drop no sentence with an incomplete last batch."""
         keep_every_sentence(dataset)
         return super().get_batch_iterator(dataset, *args, **options)  # type: ignore[misc]
 
     def filter_indices_by_size(
         self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
     ) -> Any:
-        """As in fairseq, but a sentence that is too long is named in one line."""
+        """Leave out what fairseq leaves out; a sentence that is too long and may not be is named in one line."""
         before = sentence_numbers(dataset, indices)
         kept = super().filter_indices_by_size(indices, dataset, max_positions, True)  # type: ignore[misc]
         lost = np.setdiff1d(before, sentence_numbers(dataset, kept))
@@ -197,7 +197,7 @@ class MultiSimpleEpochHost(HostTask):
         return True
 
     def reversed(self) -> Any:
-        """The same task for the other direction."""
+        """Return this task for the other direction."""
         settings = copy.copy(self.args)
         settings.source_lang, settings.target_lang = self.languages[::-1]
         return type(self).setup_task(settings)
@@ -245,7 +245,7 @@ class MultilingualHost(HostTask):
         return framed(self, source_tag, target_tag, replacing=True)
 
     def inference_step(self, generator: Any, models: Any, sample: Any, *args: Any, **options: Any) -> Any:
-        """As in fairseq, where references could not be scored: the models of all directions at once cannot run."""
+        """Score or translate with the model of this direction; fairseq would run those of all directions at once."""
         models = [self.one_direction(model) for model in models]
         return super().inference_step(generator, models, sample, *args, **options)  # type: ignore[misc]
 

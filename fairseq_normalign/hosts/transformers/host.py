@@ -52,6 +52,7 @@ class TransformersModels:
         config = self.models[0].module.config
         self._end = _one(config.eos_token_id)
         self._pad = config.pad_token_id if config.pad_token_id is not None else self._end
+        self._check_known([*start, self._end, self._pad], "decoder")
 
     def inventories(self) -> tuple[Inventory, Inventory]:
         """Return the pieces of the source and of the target side."""
@@ -60,6 +61,7 @@ class TransformersModels:
     def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the model's device."""
         ids, padding = self._padded([source for source, _ in pairs])
+        self._check_known([index for _, line in pairs for index in line.indices], "decoder")
         return Batch(
             encoder_input={"input_ids": ids, "attention_mask": (~padding).long()},
             source_tokens=ids,
@@ -75,12 +77,23 @@ class TransformersModels:
 
     def _padded(self, lines: Sequence[EncodedLine]) -> tuple[torch.Tensor, torch.Tensor]:
         """Indices, padded on the right, and where they are padding: [B, S] each."""
+        self._check_known([index for line in lines for index in line.indices], "encoder")
         lengths = torch.tensor([len(line) for line in lines])
         ids = torch.full((len(lines), int(lengths.max())), self._pad)
         for row, line in enumerate(lines):
             ids[row, : len(line)] = torch.tensor(line.indices)
         device = self.models[0].device
         return ids.to(device), (torch.arange(ids.size(1)) >= lengths.unsqueeze(1)).to(device)
+
+    def _check_known(self, indices: Sequence[int], side: str) -> None:
+        """Refuse indices that the models have no embedding for: the tokenizer or configuration is of another model."""
+        known = min(model.embeddings(side) for model in self.models)
+        wrong = [index for index in indices if not 0 <= index < known]
+        if wrong:
+            raise NormalignError(
+                f"the tokenizer or the configuration has the piece {wrong[0]}, the {side} of the model has {known} "
+                "pieces; do they belong together?"
+            )
 
     def translate(self, lines: Sequence[str], *, beam: int = 5, nbest: int = 1) -> list[list[Hypothesis]]:
         """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
@@ -158,7 +171,10 @@ def _inventory(tokenizer: Tokenizer) -> Inventory:
 
 def _one(index: Any) -> int:
     """The end of a sentence; a configuration may list several."""
-    return int(index[0] if isinstance(index, list | tuple) else index)
+    found = index[0] if isinstance(index, list | tuple) and index else index
+    if not isinstance(found, int):
+        raise NormalignError("the configuration of the model does not say which piece ends a sentence (eos_token_id)")
+    return found
 
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> TransformersModels:

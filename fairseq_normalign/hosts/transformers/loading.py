@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from ...errors import MissingExtra, NormalignError
+from .sizes import check_sizes
 from .transformers_lm import hide_broken_audio
 
 CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
@@ -52,6 +53,7 @@ def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = No
     folder = find_folder(path)
     with _library(path) as library, safe_copy(folder) as copy:
         weights = _check_weights(folder)
+        check_sizes(_read(folder / CONFIG, folder), folder, weights)
         config = library.AutoConfig.from_pretrained(str(copy), trust_remote_code=False, local_files_only=True)
         if not config.is_encoder_decoder:
             raise NormalignError(
@@ -113,8 +115,21 @@ def _downloaded(name: str) -> Path:
                 if (folder / CONFIG).is_file() and any(folder.glob(weights)):
                     return folder
         except Exception as error:  # those of its web client have no common name
-            reason = _first_line(error)
-    raise NormalignError(f"{name}: neither a folder nor a model that this machine or the hub has: {reason}")
+            reason = _why_not(error)
+    raise NormalignError(f"{name}: neither a file nor a folder, and {reason}")
+
+
+def _why_not(error: Exception) -> str:
+    """Why the hub gave nothing, by the name of its error: most of what it says is advice about its own settings."""
+    known = {
+        "RepositoryNotFoundError": "the hub has no model of this name that may be read",
+        "GatedRepoError": "the hub gives the model of this name only to those who asked for it",
+        "LocalEntryNotFoundError": "not a model in this machine's cache; the hub cannot be reached",
+        "OfflineModeIsEnabled": "not a model in this machine's cache; the hub may not be asked (offline mode)",
+        "HFValidationError": "not a name that the hub's models have",
+    }
+    names = [kind.__name__ for kind in type(error).__mro__]
+    return next((known[name] for name in names if name in known), f"the hub did not give it: {_first_line(error)}")
 
 
 @contextlib.contextmanager

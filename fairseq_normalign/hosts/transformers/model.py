@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ...analysis.singular_values import Projections
+from ..evaluating import evaluating
+from ..projections import projections_of
 from ..protocol import Batch, Take
 from .recording import picked, reading, run_decoder, run_encoder, run_recorded
-from .structure import Structure, Sublayer
+from .structure import Structure
 from .whole_model import ForcedView, forced_view
 
 NO_LIMIT = 1_000_000
@@ -45,13 +46,17 @@ class TransformersModel:
         """How many decoder layers it has."""
         return len(self.structure.cross)
 
+    def embeddings(self, side: str) -> int:
+        """Return how many pieces the encoder or the decoder has a vector for."""
+        return int(getattr(self.structure, side).embed_tokens.weight.size(0))
+
     def count(self, kind: str = "cross") -> int:
         """Return how many layers have the attention of ``kind``."""
         return len(self.structure.attention(kind))
 
     def projections(self, kind: str) -> list[Projections]:
         """Return the parameters of the transformation f of every layer of ``kind``."""
-        return [_projections(part) for part in self.structure.attention(kind)]
+        return [projections_of(part.heads, part.value, part.out) for part in self.structure.attention(kind)]
 
     @property
     def max_positions(self) -> tuple[int, int]:
@@ -105,19 +110,5 @@ class TransformersModel:
 
     def generate(self, **options: Any) -> Tensor:
         """Return what the library's own search finds: [B * n, T]."""
-        with self._turns, torch.no_grad():
+        with self._turns, evaluating(self.module):
             return self.module.generate(**options)
-
-
-def _projections(part: Sublayer) -> Projections:
-    bias = part.value.bias
-    return Projections(
-        heads=part.heads,
-        value_weight=_array(part.value.weight),
-        value_bias=None if bias is None else _array(bias),
-        out_weight=_array(part.out.weight),
-    )
-
-
-def _array(parameter: Tensor) -> np.ndarray:
-    return parameter.detach().cpu().double().numpy()

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import NormalignError
+from ..evaluating import evaluating
 from ..protocol import Take
 from .structure import Structure, Sublayer
 
@@ -26,19 +27,16 @@ def reading(model: Any) -> Iterator[None]:
 
     Only plain ("eager") attention returns its weights. Whatever the user had set is restored.
     """
-    training = model.training
     configs = {id(c): c for c in (getattr(module, "config", None) for module in model.modules()) if c is not None}
     chosen = [(config, config._attn_implementation_internal) for config in configs.values()]
-    model.eval()
     for config, _ in chosen:
         config._attn_implementation_internal = "eager"
     try:
-        with torch.no_grad():
+        with evaluating(model):
             yield
     finally:
         for config, implementation in chosen:
             config._attn_implementation_internal = implementation
-        model.train(training)
 
 
 def run_encoder(structure: Structure, encoder_input: Mapping[str, Tensor]) -> Tensor:
@@ -155,7 +153,7 @@ class _AttentionHooks:
 
 
 class _BlockHooks(_AttentionHooks):
-    """The same with the residual connection and the norm, which is before or after: as they are seen to run."""
+    """Record blocks: attention, residual connection, and the norm before or after it, as they are seen to run."""
 
     def _handles(self) -> list[Any]:
         part = self.sublayer

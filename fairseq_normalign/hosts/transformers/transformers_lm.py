@@ -18,6 +18,7 @@ from ...analysis.singular_values import Projections
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import MissingExtra, NormalignError
 from ..observer import OneSided, Take
+from ..projections import projections_of
 
 
 class BertObserver(OneSided):
@@ -60,15 +61,8 @@ class BertObserver(OneSided):
 
     def projections(self) -> list[Projections]:
         """The parameters of f, a layer each."""
-        return [
-            Projections(
-                heads=layer.attention.self.num_attention_heads,
-                value_weight=layer.attention.self.value.weight.detach().cpu().double().numpy(),
-                value_bias=layer.attention.self.value.bias.detach().cpu().double().numpy(),
-                out_weight=layer.attention.output.dense.weight.detach().cpu().double().numpy(),
-            )
-            for layer in self._layers
-        ]
+        parts = [(layer.attention.self, layer.attention.output.dense) for layer in self._layers]
+        return [projections_of(attention.num_attention_heads, attention.value, out) for attention, out in parts]
 
 
 def is_bert(path: str | Path) -> bool:

@@ -90,7 +90,7 @@ class ForcedView:
         return logits if bias is None else logits + bias
 
     def _of_outputs(self, by_piece: Tensor, rows: Tensor | None) -> Tensor:
-        """Of the piece that each step has to put out: [M, T + 1, V], [M] -> [M, T + 1]."""
+        """Return the score of the piece that each step has to put out: [M, T + 1, V], [M] -> [M, T + 1]."""
         outputs = self._outputs if rows is None else self._outputs[rows]
         return by_piece.gather(-1, outputs.unsqueeze(-1)).squeeze(-1)
 

@@ -13,13 +13,14 @@ import pytest
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.patches import PATCHES
 from fairseq_normalign.hosts.fairseq.register import register
+from tests.warm import warm_python
 
 register()
 
 
 def stock(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process that knows fairseq and not us."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, timeout=300, check=False)
 
 
 NEEDED = {

@@ -33,7 +33,7 @@ def test_hypotheses_are_those_of_the_stock_task_and_none_is_lost(shape):
     for kind in ("H", "P"):
         found, expected = lines_of(ours, kind), lines_of(stock, kind)
         assert sorted(found) == SENTENCES
-        assert len(expected) == 16
+        assert len(expected) in (16, 20)  # fairseq 0.12.2 keeps the last batch, later ones lose it
         assert {number: found[number] for number in expected} == expected
     hypotheses = [lines_of(ours, "H")[number][0].split("\t")[1].split() for number in SENTENCES]
     assert sum(map(len, hypotheses)) > 20

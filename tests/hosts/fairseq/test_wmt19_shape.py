@@ -81,7 +81,9 @@ def test_pieces_of_two_schemes_are_read_each_by_its_own(tmp_path):
     for language, line in lines.items():
         (tmp_path / f"train.{language}").write_text((line + "\n") * 8, encoding="utf-8")
     data = tmp_path / "bin"
-    preprocess("-s", "de", "-t", "en", "--destdir", data, "--trainpref", tmp_path / "train")
+    preprocess(
+        "-s", "de", "-t", "en", "--destdir", data, "--trainpref", tmp_path / "train", "--validpref", tmp_path / "train"
+    )
     way = ["--task", "translation", "--arch", "transformer", "-s", "de", "-t", "en", "--max-update", 2]
     checkpoint = train(data, tmp_path / "out", *way)
     found = fairseq_normalign.load(checkpoint, data=data).align(lines["de"], lines["en"])
@@ -111,7 +113,7 @@ def test_numbers_of_gpt2_are_never_taken_for_words(tmp_path, capsys):
         for name in ("train", "test"):
             (tmp_path / f"{name}.{language}").write_text("262 1169 14\n" * 8, encoding="utf-8")
     data = tmp_path / "bin"
-    prefixes = ["--trainpref", tmp_path / "train", "--testpref", tmp_path / "test"]
+    prefixes = ["--trainpref", tmp_path / "train", "--validpref", tmp_path / "test", "--testpref", tmp_path / "test"]
     preprocess("-s", "de", "-t", "en", "--destdir", data, *prefixes)
     way = ["--task", "translation", "--arch", "transformer", "-s", "de", "-t", "en", "--max-update", 2]
     shape = Shape(data, train(data, tmp_path / "out", *way), "translation", "de", "en")

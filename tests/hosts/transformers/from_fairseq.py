@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fairseq_normalign.hosts.fairseq.checkpoints import without_fused_projections
 from tests.hosts.transformers.tiny_families import transformers
 
 
@@ -41,7 +42,8 @@ def converted(model: Any, pre_norm: bool) -> Any:
 
 
 def _fill(twin: Any, parameters: dict[str, Any], pre_norm: bool) -> None:
-    named = {f"model.{name}": tensor for name, tensor in parameters.items() if "version" not in name}
+    plain = without_fused_projections({"model": dict(parameters)})["model"]  # fairseq 0.12.2 has them
+    named = {f"model.{name}": tensor for name, tensor in plain.items() if "version" not in name}
     named = {name: tensor for name, tensor in named.items() if "embed_positions" not in name}
     if pre_norm:
         named["lm_head.weight"] = named.pop("model.decoder.output_projection.weight")

@@ -12,6 +12,7 @@ from fairseq_normalign.hosts.transformers.host import load
 from fairseq_normalign.text.options import TextOptions
 from tests.hosts.transformers.folders import LANGUAGES, MAKERS, lines, marian
 from tests.hosts.transformers.tiny_families import transformers
+from tests.text.test_every_word import LINES, check_words, sample
 
 NATURAL = lines(1)[0] + " Жx."
 UNFAMILIAR = [
@@ -168,3 +169,14 @@ def test_a_tag_in_the_text_is_no_word(tmp_path):
 def test_codes_of_another_kind_are_refused(folder, tmp_path):
     with pytest.raises(NormalignError, match="has its own tokenizer"):
         load(ModelOptions(str(folder("marian"))), TextOptions(bpe_codes=["codes"]))
+
+
+WITH_OFFSETS, WITHOUT_OFFSETS = "nllb", "marian"
+"""A tokenizer that says where its pieces are, and one that does not: they get every random line, the others some."""
+
+
+@pytest.mark.parametrize("name", sorted(MAKERS))
+def test_every_word_of_random_lines(folder, name):
+    host = loaded(folder, name)
+    for line in sample(12, LINES if name in (WITH_OFFSETS, WITHOUT_OFFSETS) else LINES // 50):
+        check_words(host.target(line), line, None)

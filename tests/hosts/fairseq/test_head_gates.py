@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from fairseq_normalign.analysis.gates import HIGH, LOW, TEMPERATURE, HeadGates
+from fairseq_normalign.hosts.fairseq.head_gates import HIGH, LOW, TEMPERATURE, HeadGates
 
 
 def gates_at(*log_odds: float, speed: float = 1.0) -> HeadGates:

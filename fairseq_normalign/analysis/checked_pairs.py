@@ -1,0 +1,119 @@
+"""Pairs that were checked, read from the JSON lines with words that a check writes."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..alignment.decide import Link
+from ..alignment.read_pair import PairFlags
+from ..errors import NormalignError
+from ..files import display_name, read_lines
+
+
+@dataclass(frozen=True)
+class CheckedPair:
+    """One line of such a file."""
+
+    number: int
+    """Of the pair in its bitext, from 0."""
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    links: tuple[Link, ...]
+    flags: PairFlags
+
+
+def read_checked(path: str | Path) -> Iterator[CheckedPair]:
+    """Give the pairs of a file in their order; those that were skipped, and so have no numbers, are left out."""
+    last = 0
+    for number, line in enumerate(read_lines(path), start=1):
+        place = f"{display_name(path)}:{number}"
+        entry = _entry(line, place)
+        if type(entry.get("line")) is not int or entry["line"] <= last:
+            raise NormalignError(
+                f"{place}: 'line' has to be the number of the pair, larger than that of the line before"
+            )
+        last = entry["line"]
+        if entry.get("skipped") is None:
+            yield _pair(entry, place)
+
+
+def worst_numbers(path: str | Path, count: int) -> set[int]:
+    """Return the numbers, from 0, of the ``count`` pairs with the lowest scores; of equal ones the first."""
+    scored = ((pair.flags.score, pair.number) for pair in read_checked(path))
+    return {number for _, number in heapq.nsmallest(count, scored)}
+
+
+def _entry(line: str, place: str) -> dict[str, Any]:
+    try:
+        entry = json.loads(line)
+    except (ValueError, RecursionError):
+        entry = None
+    if not isinstance(entry, dict):
+        raise NormalignError(f"{place}: {line[:60]!a} is no line of JSON, as a check by word has")
+    return entry
+
+
+def _pair(entry: dict[str, Any], place: str) -> CheckedPair:
+    sides = [entry.get(name) for name in ("source", "target")]
+    if not all(isinstance(side, list) and all(isinstance(word, str) for word in side) for side in sides):
+        raise NormalignError(f"{place}: 'source' and 'target' have to be lists of words, as a check by word has")
+    source, target = (tuple(side or ()) for side in sides)
+    score: Any = entry.get("score")
+    if not _is_number(score):
+        raise NormalignError(f"{place}: 'score' has to be a number")
+    flags = PairFlags(
+        float(score),
+        _places(entry, "without_source", len(target), place),
+        _places(entry, "without_target", len(source), place),
+        _numbers(entry, "target_gains", len(target), place),
+        _numbers(entry, "source_gains", len(source), place),
+    )
+    return CheckedPair(entry["line"] - 1, source, target, _links(entry, len(source), len(target), place), flags)
+
+
+def _is_number(value: Any) -> bool:
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
+    )
+
+
+def _is_place(value: Any, length: int) -> bool:
+    return type(value) is int and 0 <= value < length
+
+
+def _list(entry: dict[str, Any], name: str, place: str) -> list[Any]:
+    found = entry.get(name, [])
+    if not isinstance(found, list):
+        raise NormalignError(f"{place}: '{name}' has to be a list")
+    return found
+
+
+def _places(entry: dict[str, Any], name: str, length: int, place: str) -> tuple[int, ...]:
+    found = _list(entry, name, place)
+    if not all(_is_place(one, length) for one in found):
+        raise NormalignError(f"{place}: '{name}' has to hold positions of words, from 0 to {length - 1}")
+    return tuple(sorted(set(found)))
+
+
+def _numbers(entry: dict[str, Any], name: str, length: int, place: str) -> tuple[float, ...]:
+    found = _list(entry, name, place)
+    if found and (len(found) != length or not all(map(_is_number, found))):
+        raise NormalignError(f"{place}: '{name}' has to hold a number for each of {length} words")
+    return tuple(map(float, found))
+
+
+def _links(entry: dict[str, Any], sources: int, targets: int, place: str) -> tuple[Link, ...]:
+    found = _list(entry, "links", place)
+    for link in found:
+        good = isinstance(link, list) and len(link) == 2 and _is_place(link[0], sources) and _is_place(link[1], targets)
+        if not good:
+            raise NormalignError(
+                f"{place}: {str(link)[:40]!a} is no link between {sources} and {targets} words, from 0"
+            )
+    return tuple(sorted({(source, target) for source, target in found}))
