@@ -58,14 +58,15 @@ clean_step() {
   for split in gold test; do
     [ -e "$TOKENIZED/$split.de" ] && held_out+=("$TOKENIZED/$split")
   done
-  [ -e "$CLEAN/valid.en" ] || step clean "$TOKENIZED/valid" "$CLEAN/valid" --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
+  [ -e "$CLEAN/valid.all.en" ] || step clean "$TOKENIZED/valid" "$CLEAN/valid.all" --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
     --without "${held_out[@]}" >"$WORK/4_clean.valid.log"
-  head -n "$VALID_LIMIT" "$CLEAN/valid.de" >"$CLEAN/valid.short.de"
-  head -n "$VALID_LIMIT" "$CLEAN/valid.en" >"$CLEAN/valid.short.en"
+  head -n "$VALID_LIMIT" "$CLEAN/valid.all.de" >"$CLEAN/valid.short.de"
+  head -n "$VALID_LIMIT" "$CLEAN/valid.all.en" >"$CLEAN/valid.short.en"
   step clean "$TOKENIZED/train" "$CLEAN/train" --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
     --without "${held_out[@]}" "$CLEAN/valid.short" >"$WORK/4_clean.train.log"
   mv "$CLEAN/valid.short.de" "$CLEAN/valid.de"
   mv "$CLEAN/valid.short.en" "$CLEAN/valid.en"
+  rm "$CLEAN"/valid.all.*
   touch "$CLEAN/complete"
   done_after
   printf '    %s\n' "$(cat "$WORK/4_clean.train.log")"

@@ -104,7 +104,8 @@ def jobs(models: TinyPair, *, pairs: int = 1500, lines: int = 6000, slow: bool =
     found["recipe: tokenize"] = Job(tokenizing(text, lines), ["tokens"])
     found["recipe: clean"] = Job(cleaning(text, lines), ["clean.de", "clean.en"])
     if slow:
-        found["recipe: steps 2 to 4"] = Job(steps(text), ["work/raw/complete", "work/tokenized/train.de", "work/clean"])
+        cleaned = [f"work/clean/{name}" for name in ("train.de", "train.en", "valid.de", "valid.en", "complete")]
+        found["recipe: steps 2 to 4"] = Job(steps(text), ["work/raw/complete", "work/tokenized/train.de", *cleaned])
     return found
 
 
