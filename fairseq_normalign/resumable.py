@@ -19,7 +19,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from .errors import NormalignError, reason_of
 from .files import check_distinct, check_regular, is_stream, open_output, output_place, put_in_place
@@ -81,7 +81,7 @@ class ResumableFiles:
         check_distinct(self.paths)
         self._record = Path(f"{self.paths[0]}.part.json")
         self._handles: list[BinaryIO] = []
-        self._sums: list[Any] = []
+        self._sums: list[hashlib._Hash] = []
         try:
             self._lock()
             found = None if restart else self._unfinished()
@@ -197,7 +197,7 @@ class ResumableFiles:
             handle.seek(size)
         return found
 
-    def _checked(self, handle: BinaryIO, path: Path, size: int, written: str) -> Any:
+    def _checked(self, handle: BinaryIO, path: Path, size: int, written: str) -> hashlib._Hash:
         """The digest of the first ``size`` bytes, which have to be what the journal says."""
         digest = _digest(handle, size)
         if digest.hexdigest() != written:
@@ -221,7 +221,7 @@ class ResumableFiles:
 _NOTHING = hashlib.sha256().hexdigest()
 
 
-def _digest(handle: BinaryIO, size: int) -> Any:
+def _digest(handle: BinaryIO, size: int) -> hashlib._Hash:
     """SHA-256 of the first ``size`` bytes, or of all there are."""
     digest = hashlib.sha256()
     handle.seek(0)
@@ -279,7 +279,7 @@ def _is_at(handle: BinaryIO, part: Path) -> bool:
     return False
 
 
-def _check_sum(fields: Mapping[str, Any]) -> str:
+def _check_sum(fields: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -19,12 +19,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import distributed
 
 from ..errors import NormalignError
+
+Json = TypeVar("Json")
 
 CONNECTING = datetime.timedelta(minutes=10)
 """How long a process tries to reach the store."""
@@ -66,7 +68,7 @@ class Processes:
         assert self.store is not None
         return distributed.PrefixStore(f"attempt {self.attempt}", self.store)
 
-    def share(self, decided: Any) -> Any:
+    def share(self, decided: Json) -> Json:
         """What the first process decided (anything that JSON can hold)."""
         if self.store is None:
             return decided

@@ -120,7 +120,7 @@ def settled_aligner(
     options = alignment_options(args, layer)
     aligner = bitext_aligner(args, options, level=level, combine=combine)
     if layer == "auto" or chooses_readings(args, options):
-        settled = _settle(args, verb, aligner, bitext, files) if files else None
+        settled = _settle(args, verb, aligner, bitext, files) if files else []
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))

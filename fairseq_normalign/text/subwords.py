@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..errors import MissingExtra, NormalignError
 from ..files import read_lines, words_of
@@ -122,7 +122,7 @@ class MosesTokenizer:
     def __init__(self, language: str, name: str = "moses") -> None:
         from sacremoses import MosesTokenizer as Moses
 
-        self._moses: Any = Moses(lang=language)
+        self._moses = Moses(lang=language)
         as_fairseq = name == "fairseq-moses"
         self._options = {"escape": as_fairseq, "aggressive_dash_splits": as_fairseq}
 
@@ -137,7 +137,7 @@ class MosesDetokenizer:
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer as Moses
 
-        self._moses: Any = Moses(lang=language)
+        self._moses = Moses(lang=language)
 
     def __call__(self, words: Sequence[str]) -> str:
         """The text of words."""
