@@ -19,7 +19,7 @@ import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
 from ..alignment.formats import AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
@@ -244,15 +244,16 @@ def _evaluate(args: argparse.Namespace) -> None:
     if not (args.source and args.target and args.links):
         raise NormalignError("--evaluate needs --source, --target and --links")
     lengths = [[len(words_of(line)) for line in read_lines(path)] for path in (args.source, args.target)]
-    options: dict[str, Any] = {"source": args.source, "target": args.target}
-    gold = read_gold(args.evaluate, **options)
+    gold = read_gold(args.evaluate, source=args.source, target=args.target)
     reading = format_options(args, "links")
     with open_output(args.output) as handle:
         print(
             "links", "spans", "exact", "P", "R", "F1", "lost", "contiguous spans", "exact", "F1", sep="\t", file=handle
         )
         for path in args.links:
-            pairs = list(zip(gold, read_links(path, **reading, **options), *lengths, strict=True))
+            pairs = list(
+                zip(gold, read_links(path, **reading, source=args.source, target=args.target), *lengths, strict=True)
+            )
             score = score_spans(pairs, gaps=args.gaps, longest=args.longest)
             whole = score_spans(pairs, gaps=args.gaps, longest=args.longest, contiguous=True)
             shares = [f"{value:.1f}" for value in (score.exact, score.precision, score.recall, score.f1)]

@@ -21,7 +21,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ..alignment.formats.writing import pharaoh
 from ..errors import NormalignError
@@ -40,6 +40,8 @@ from .model_arguments import (
 from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from ..aligning.both_directions import BitextAligner
     from ..aligning.translating import TranslatedLine, Translation
 
@@ -165,7 +167,7 @@ def _write(line: TranslatedLine, args: argparse.Namespace, output: TextIO, links
             links.write(pharaoh(one.links if one else ()) + "\n")
 
 
-def _entry(number: int, rank: int, one: Translation) -> dict[str, Any]:
+def _entry(number: int, rank: int, one: Translation) -> dict[str, object]:
     return {
         "line": number + 1,
         "rank": rank + 1,
@@ -177,7 +179,7 @@ def _entry(number: int, rank: int, one: Translation) -> dict[str, Any]:
     }
 
 
-def _progress(args: argparse.Namespace) -> Any:
+def _progress(args: argparse.Namespace) -> tqdm:
     from tqdm import tqdm
 
     return tqdm(unit=" lines", disable=not (args.progress or sys.stderr.isatty()), dynamic_ncols=True, smoothing=0.05)

@@ -19,6 +19,10 @@ class Dictionary(Protocol):
     """How many of the first symbols are no pieces: start and end of sentence, padding, unknown."""
     unk_word: str
 
+    def __len__(self) -> int:
+        """Return how many symbols there are."""
+        ...
+
     def __getitem__(self, index: int) -> str:
         """Return the piece of an index."""
         ...

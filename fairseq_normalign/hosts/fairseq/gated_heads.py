@@ -39,7 +39,7 @@ def attention_name(kind: str, layer: int) -> str:
     return f"{side}.layers.{layer}.{'encoder_attn' if kind == 'cross' else name}"
 
 
-def add_gates(model: nn.Module, kinds: Sequence[str], start: float, speed: float) -> None:
+def add_gates(model: Any, kinds: Sequence[str], start: float, speed: float) -> None:
     """Put a gate on every head of these kinds of attention."""
     for kind in kinds:
         for attention in attentions(model, kind):
@@ -51,7 +51,7 @@ def add_gates(model: nn.Module, kinds: Sequence[str], start: float, speed: float
         _leave_fused_layer(model)
 
 
-def gates_of(model: nn.Module) -> Iterator[tuple[str, HeadGates]]:
+def gates_of(model: Any) -> Iterator[tuple[str, HeadGates]]:
     """Every layer's gates, with the kind of their attention."""
     for name, module in model.named_modules():
         if isinstance(module, HeadGates):
@@ -89,7 +89,7 @@ def width_of(heads: int, head_dim: int) -> int:
     return heads * head_dim if heads else 1
 
 
-def shrink(model: nn.Module, heads: Heads) -> None:
+def shrink(model: Any, heads: Heads) -> None:
     """Make attention layers as small as ``heads`` says; their parameters are new."""
     for kind, counts in heads.items():
         modules = attentions(model, kind)

@@ -22,6 +22,7 @@ from fairseq.utils import split_paths
 from torch import nn
 
 from ...errors import NormalignError
+from ...text.vocabulary import Dictionary
 from .checkpoints import check_names
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
@@ -38,8 +39,8 @@ class HostTask:
     cfg: Any
     args: Any
     datasets: dict[str, Any]
-    source_dictionary: Any
-    target_dictionary: Any
+    source_dictionary: Dictionary
+    target_dictionary: Dictionary
 
     @property
     def settings(self) -> Any:
