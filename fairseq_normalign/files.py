@@ -223,7 +223,7 @@ def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] =
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Also under two names."""
+    """Return whether two paths lead to the same file, also under two names."""
     with contextlib.suppress(OSError):
         return os.path.samefile(one, other)
     return False

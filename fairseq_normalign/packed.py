@@ -68,7 +68,7 @@ class _Unpacked(io.RawIOBase):
 
 
 def _zstd() -> ModuleType:
-    """Python's own module from 3.14 on, and the same for older versions."""
+    """Return Python's own zstd module (from 3.14 on), or its backport for older versions."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:

@@ -30,7 +30,7 @@ ANEW = "restart the job instead of resuming it"
 
 
 class UnfinishedRun(NormalignError):
-    """What an interrupted run has done is there, and nobody has said what to do with it."""
+    """Results of an interrupted run exist, and neither resuming nor restarting was asked for."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Journal:
     sizes: list[int] = field(default_factory=list)
     """Bytes of each file after the last step."""
     written: list[str] = field(default_factory=list)
-    """SHA-256 of those bytes."""
+    """SHA-256 of the bytes of each file after the last step."""
     version: int = VERSION
 
     def sealed(self) -> str:
@@ -284,7 +284,7 @@ def _check_sum(fields: Mapping[str, object]) -> str:
 
 
 def _check_fields(found: Journal) -> None:
-    """Fields as :meth:`ResumableFiles.append` writes them."""
+    """Raise ValueError unless the fields are as :meth:`ResumableFiles.append` writes them."""
     lists = found.sizes, found.written, found.choice
     if not all(isinstance(one, list) for one in lists) or not all(
         isinstance(one, dict) for one in (found.job, found.counts)

@@ -30,7 +30,7 @@ class Step(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0, in the order in which results are needed."""
+        """The number of the step, from 0, in the order in which results are needed."""
 
 
 S = TypeVar("S", bound=Step)
@@ -106,7 +106,7 @@ def help_out(
 ) -> None:
     """Do steps for the first process until there are no more.
 
-    ``failed`` makes a result of an error in reading ``steps``; the first process meets it in its turn.
+    ``failed`` makes a result of an error in reading ``steps``; the first process handles it when it gets there.
     """
     while True:
         number = board.draw()

@@ -35,7 +35,7 @@ def nobody(count: int) -> None:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What is written of every pair: links always, a line each of the others where it is asked for."""
+    """What is written about every pair: links always, and one line in each of the other files that are asked for."""
 
     scores: bool = False
     soft: bool = False
@@ -47,11 +47,11 @@ class Outputs:
 
     @property
     def keep(self) -> Keep:
-        """What the aligner has to keep for it."""
+        """What the aligner has to keep for these outputs."""
         return Keep(soft=self.soft, layers=self.layers)
 
     def texts(self, results: Sequence[PairAlignment]) -> list[str]:
-        """One text a file."""
+        """Return one text per file."""
         lines = [[_json_line(result) if self.json else pharaoh(result.links) for result in results]]
         if self.scores:
             lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])

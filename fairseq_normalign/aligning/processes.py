@@ -59,7 +59,7 @@ class Processes:
 
     @property
     def restarted(self) -> bool:
-        """Whether an earlier attempt of the same job came to nothing."""
+        """Whether an earlier attempt of the same job failed."""
         return self.attempt > 1 or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
     @property
@@ -69,7 +69,7 @@ class Processes:
         return distributed.PrefixStore(f"attempt {self.attempt}", self.store)
 
     def share(self, decided: Json) -> Json:
-        """What the first process decided (anything that JSON can hold)."""
+        """Return to every process the value that the first process passes (anything that JSON can hold)."""
         if self.store is None:
             return decided
         key = f"shared {next(self._shared)}"

@@ -21,7 +21,7 @@ class CheckedPair:
     """One line of such a file."""
 
     number: int
-    """Of the pair in its bitext, from 0."""
+    """The position of the pair in its bitext, from 0."""
     source: tuple[str, ...]
     target: tuple[str, ...]
     links: tuple[Link, ...]

@@ -1,4 +1,4 @@
-"""A choice of readings as a file: written once, given back later, and in the form that other toolkits take."""
+"""A choice of readings as a file that can be written and read, and in the form that other toolkits take."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class EncoderLayer:
 
     attention: AttentionBlock
     feed_forward: FeedForward | None
-    """None where it cannot be followed: gated, or a mixture of experts."""
+    """The feed-forward; None where it cannot be followed, as it is gated or a mixture of experts."""
 
 
 @dataclass(frozen=True)

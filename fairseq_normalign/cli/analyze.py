@@ -206,7 +206,7 @@ def _defined(given: Sequence[str]) -> dict[str, str]:
 
 
 def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
-    """Of every piece, by the counts that were asked for."""
+    """Return the frequency rank of every piece, by the counts that were asked for."""
     source = args.counts or ("text" if _says_nothing(inventory) else "dictionary")
     if source == "dictionary":
         if _says_nothing(inventory):
@@ -224,7 +224,7 @@ def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, o
 
 
 def _says_nothing(inventory: Inventory) -> bool:
-    """Some dictionaries are written with the same count everywhere."""
+    """Return whether all counts are equal, as some dictionaries are written, so that they tell nothing."""
     if inventory.counts is None:
         return True
     text = [count for number, count in enumerate(inventory.counts.tolist()) if number not in inventory.special]

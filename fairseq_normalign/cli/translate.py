@@ -5,8 +5,7 @@ for each line of the input. --links is a file with the links of each translation
 (Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the rank, both
 from 1, the score (mean log-probability), the words of both sides, the links and how sure each link is.
 
-A line that is empty, or longer than the model's positions, has empty translations; how many there were is said at the
-end.
+A line that is empty, or longer than the model's positions, has empty translations; their number is reported at the end.
 
 --markup: the lines have inline tags (HTML, XML, XLIFF) and placeholders; they are translated without, and the
 translations get them back where they belong. --html FILE: the same for every paragraph of a page; out comes a page.

@@ -32,7 +32,7 @@ class TransformerNormalignModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: argparse.ArgumentParser) -> None:
-        """The Transformer's arguments, and those of the gates."""
+        """Add the arguments of the Transformer and of the gates."""
         super().add_args(parser)
         group = parser.add_argument_group("head gates")
         group.add_argument(

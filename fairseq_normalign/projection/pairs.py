@@ -137,6 +137,6 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:
-    """The source lines and the target lines of a file that holds both; it is read once, by whoever asks first."""
+    """The source lines and the target lines of a file that holds both; it is read only once."""
     first, second = itertools.tee(read_bitext(path))
     return (source for source, _ in first), (target for _, target in second)

@@ -45,7 +45,7 @@ class Style:
     """How a figure looks."""
 
     threshold: float | None = None
-    """None: argmax; else the share of its row that makes a link."""
+    """The share of its row that makes a cell a link; None for argmax."""
     level: str = "word"
     reference: bool = True
     """A panel of the gold alone beside the others, when there is gold."""

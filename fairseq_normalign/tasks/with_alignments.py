@@ -196,7 +196,7 @@ class AlignmentTask:
         return aligner
 
     def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
-        """By the references of the loaded split, if there are any."""
+        """Choose the layer by the references of the loaded split, if there are any."""
         given = str(self.settings.normalign_setting)
         settings = SETTINGS if given == DEFAULT_SETTING else (given,)
         direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))

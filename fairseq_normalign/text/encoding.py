@@ -95,9 +95,9 @@ class LineEncoder:
         self._is_tag = re.compile(tags).fullmatch
         self._pieces_of = functools.lru_cache(CACHED_WORDS)(self._split)
         self.seen = 0
-        """Pieces so far, language tags not counted."""
+        """How many pieces were encoded so far, language tags not counted."""
         self.unknown = 0
-        """Those among them that the dictionary lacks."""
+        """How many of these pieces the dictionary lacks."""
 
     def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
         """The pieces, indices and words of a line; ``places``: where its words are, if that is known."""

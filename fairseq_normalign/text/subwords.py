@@ -59,7 +59,7 @@ class SubwordNmt:
 
 
 def _merges(codes: str | Path) -> list[str]:
-    """The lines of a file of codes, those of fastBPE without their counts."""
+    """Return the lines of a file of codes; lines of fastBPE lose their counts."""
     lines = list(read_lines(codes))
     is_fast = bool(lines) and _columns(lines[0]) == 3 and not lines[0].startswith("#version:")
     for number, line in enumerate(lines, start=1):
@@ -132,7 +132,7 @@ class MosesTokenizer:
 
 
 class MosesDetokenizer:
-    """sacremoses the other way: words put together as people write them."""
+    """sacremoses' detokenizer: joins words into text as people write it."""
 
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer as Moses

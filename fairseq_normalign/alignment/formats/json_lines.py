@@ -136,7 +136,7 @@ class JsonLines:
     def __init__(self, lines: ByteLines) -> None:
         self._lines = lines
         self.pairs: list[AlignedPair] = []
-        """Those taken last."""
+        """The pairs of the lines that were taken last."""
 
     def take(self, count: int) -> Block:
         """The next sentences; fewer than ``count`` at the end."""

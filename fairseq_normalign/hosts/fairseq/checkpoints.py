@@ -184,8 +184,10 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_unknown_parts(state: Any) -> Any:
-    """An old checkpoint without its criterion and the like, where they are of somebody's own code: only training needs
-    them. A task or architecture that is not known is said in one line."""
+    """Return an old checkpoint without the parts that only training needs, such as a criterion, whose code is unknown.
+
+    An unknown task or architecture is an error of one line.
+    """
     args = state.get("args")
     if not isinstance(args, argparse.Namespace):
         return state

@@ -13,7 +13,7 @@ from ...errors import NormalignError
 from .head_gates import HeadGates
 
 Heads = Mapping[str, Sequence[int]]
-"""By kind of attention: how many heads each layer has."""
+"""Kind of attention -> how many heads each layer has."""
 
 
 def gated_kinds(text: str | None) -> list[str]:
@@ -26,7 +26,7 @@ def gated_kinds(text: str | None) -> list[str]:
 
 
 def attentions(model: Any, kind: str) -> list[Any]:
-    """The attention modules of a kind, a layer each."""
+    """Return the attention modules of a kind, one per layer."""
     layers = model.encoder.layers if kind == "encoder" else model.decoder.layers
     # by number: iterating over LayerDrop's list leaves layers out in training mode
     found = [layers[number] for number in range(len(layers))]
@@ -67,7 +67,7 @@ def _compute_step_by_step(attention: Any) -> None:
 
 
 def write_heads(heads: Heads) -> str:
-    """As an argument of a checkpoint: 'encoder:4,2;cross:1,0'."""
+    """Return the heads as a checkpoint keeps them in its arguments: 'encoder:4,2;cross:1,0'."""
     return ";".join(f"{kind}:{','.join(map(str, counts))}" for kind, counts in heads.items())
 
 

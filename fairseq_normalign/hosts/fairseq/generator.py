@@ -23,7 +23,7 @@ from .frame import Frame
 
 
 class AlignedPair(Protocol):
-    """As much of an aligned pair as is printed or dumped."""
+    """The part of an aligned pair that is printed or dumped."""
 
     source: Sentence
     target: Sentence

@@ -64,7 +64,7 @@ class HeadGates(nn.Module):
     def on_values(self, projection: nn.Module, args: tuple, values: Tensor) -> Tensor:
         """A forward hook for the value projection: [..., H * D], each head times its gate.
 
-        As good as a gate on the head's output, and whoever reads the values reads what is really added.
+        This has the same effect as a gate on the head's output, and the values that are read are those really added.
         """
         gates = self().to(values.dtype)
         return values * gates.repeat_interleave(values.size(-1) // gates.numel())

@@ -60,7 +60,7 @@ class BertObserver(OneSided):
             )
 
     def projections(self) -> list[Projections]:
-        """The parameters of f, a layer each."""
+        """Return the parameters of f, one entry per layer."""
         parts = [(layer.attention.self, layer.attention.output.dense) for layer in self._layers]
         return [projections_of(attention.num_attention_heads, attention.value, out) for attention, out in parts]
 
