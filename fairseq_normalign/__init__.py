@@ -31,12 +31,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .requirements import explained_imports
 from .version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
+
     from .aligned_pair import Alignment, TranslationCheck
     from .alignment.dump import Dump
     from .alignment.gold import Gold, read_gold, read_links, write_links
@@ -86,7 +90,7 @@ _PLACES = {
 """Public name -> the module that holds it; loaded when the name is first used (PEP 562)."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     with explained_imports():
@@ -115,7 +119,9 @@ def add_alignments(task: str) -> type:
 class _RegisterAfterHost:
     """An import hook for one module: when fairseq has been imported, register."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name != HOST:
             return None
         sys.meta_path.remove(self)
@@ -124,7 +130,7 @@ class _RegisterAfterHost:
             return None
         execute = spec.loader.exec_module
 
-        def execute_then_register(module: Any) -> None:
+        def execute_then_register(module: ModuleType) -> None:
             execute(module)
             register()
 

@@ -223,7 +223,7 @@ def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] =
 
 
 def _same_file(one: Path, other: Path) -> bool:
-    """Also under two names."""
+    """Return whether two paths lead to the same file, also under two names."""
     with contextlib.suppress(OSError):
         return os.path.samefile(one, other)
     return False
@@ -267,7 +267,8 @@ def _opened(path: str | Path, mode: str) -> Iterator[Any]:
 def _straight(path: str | Path, mode: str) -> Iterator[Any]:
     """A device or pipe, which cannot be renamed over."""
     descriptor = _descriptor(path)
-    with open(path if descriptor is None else os.dup(descriptor), mode, **_text_options(mode)) as handle:
+    encoding, newline = _text_layer(mode)
+    with open(path if descriptor is None else os.dup(descriptor), mode, encoding=encoding, newline=newline) as handle:
         yield handle
 
 
@@ -276,7 +277,8 @@ def _replacing(place: Path, mode: str) -> Iterator[Any]:
     """Write beside ``place`` and rename at the end; on any error the unfinished file is removed."""
     descriptor, unfinished = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
     try:
-        with open(descriptor, mode, **_text_options(mode)) as handle:
+        encoding, newline = _text_layer(mode)
+        with open(descriptor, mode, encoding=encoding, newline=newline) as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
@@ -295,8 +297,9 @@ def put_in_place(finished: str | Path, place: Path) -> None:
     os.replace(finished, place)
 
 
-def _text_options(mode: str) -> dict[str, Any]:
-    return {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+def _text_layer(mode: str) -> tuple[str | None, str | None]:
+    """Return the encoding and the line end for a mode of ``open``; None for bytes."""
+    return (None, None) if "b" in mode else ("utf-8", "\n")
 
 
 def umask() -> int:

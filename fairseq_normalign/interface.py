@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -297,7 +296,7 @@ class AlignmentModel:
         return _alignment(result, score, result.lines or self.aligner.forward.lines(pair))
 
 
-def _checked_pair(pair: Any) -> tuple[str, str]:
+def _checked_pair(pair: object) -> tuple[str, str]:
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and all(isinstance(side, str) for side in pair)):
         raise NormalignError(f"a pair is two strings, source and target, not {str(pair)[:60]!r}")
     return pair[0], pair[1]

@@ -7,9 +7,13 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from types import ModuleType
+from typing import TYPE_CHECKING, BinaryIO
 
 from .errors import MissingExtra, NormalignError
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 LONGEST_LINE = 64 << 20
 """Bytes of a line in packed input. A small file can hold a line that fills the memory."""
@@ -30,7 +34,7 @@ def unpacked(handle: BinaryIO, name: str) -> BinaryIO:
 class _Unpacked(io.RawIOBase):
     """The unpacked bytes of a stream. Damage and lines without end are one-line errors."""
 
-    def __init__(self, stream: Any, kind: str, name: str) -> None:
+    def __init__(self, stream: io.BufferedIOBase, kind: str, name: str) -> None:
         self._stream = stream
         self._kind = kind
         self._name = name
@@ -40,30 +44,31 @@ class _Unpacked(io.RawIOBase):
         return True
 
     def seekable(self) -> bool:
-        return bool(self._stream.seekable())
+        return self._stream.seekable()
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._line = 0
-        return int(self._stream.seek(offset, whence))
+        return self._stream.seek(offset, whence)
 
     def tell(self) -> int:
-        return int(self._stream.tell())
+        return self._stream.tell()
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        room = memoryview(buffer)
         try:
-            found = self._stream.read(len(buffer))
+            found = self._stream.read(len(room))
         except _damage() as error:
             raise NormalignError(f"{self._name}: its {self._kind} packing is damaged or cut off ({error})") from None
         end = found.rfind(b"\n")
         self._line = self._line + len(found) if end < 0 else len(found) - end - 1
         if self._line > LONGEST_LINE:
             raise NormalignError(f"{self._name}: a packed line of more than {LONGEST_LINE >> 20} MB; is it text?")
-        buffer[: len(found)] = found
+        room[: len(found)] = found
         return len(found)
 
 
-def _zstd() -> Any:
-    """Python's own module from 3.14 on, and the same for older versions."""
+def _zstd() -> ModuleType:
+    """Return Python's own zstd module (from 3.14 on), or its backport for older versions."""
     try:
         from compression import zstd  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -83,15 +88,16 @@ def _damage() -> tuple[type[Exception], ...]:
         return known
 
 
-def _gzip(handle: BinaryIO) -> Any:
+def _gzip(handle: BinaryIO) -> io.BufferedIOBase:
     return gzip.GzipFile(fileobj=handle, mode="rb")
 
 
-def _open_zstd(handle: BinaryIO) -> Any:
-    return _zstd().ZstdFile(handle)
+def _open_zstd(handle: BinaryIO) -> io.BufferedIOBase:
+    found: io.BufferedIOBase = _zstd().ZstdFile(handle)
+    return found
 
 
-KINDS: dict[str, tuple[bytes, Callable[[BinaryIO], Any]]] = {
+KINDS: dict[str, tuple[bytes, Callable[[BinaryIO], io.BufferedIOBase]]] = {
     "gzip": (b"\x1f\x8b", _gzip),
     "xz": (b"\xfd7zXZ\0", lzma.LZMAFile),
     "zstd": (b"\x28\xb5\x2f\xfd", _open_zstd),

@@ -19,7 +19,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from .errors import NormalignError, reason_of
 from .files import check_distinct, check_regular, is_stream, open_output, output_place, put_in_place
@@ -30,7 +30,7 @@ ANEW = "restart the job instead of resuming it"
 
 
 class UnfinishedRun(NormalignError):
-    """What an interrupted run has done is there, and nobody has said what to do with it."""
+    """Results of an interrupted run exist, and neither resuming nor restarting was asked for."""
 
 
 @dataclass
@@ -49,7 +49,7 @@ class Journal:
     sizes: list[int] = field(default_factory=list)
     """Bytes of each file after the last step."""
     written: list[str] = field(default_factory=list)
-    """SHA-256 of those bytes."""
+    """SHA-256 of the bytes of each file after the last step."""
     version: int = VERSION
 
     def sealed(self) -> str:
@@ -81,7 +81,7 @@ class ResumableFiles:
         check_distinct(self.paths)
         self._record = Path(f"{self.paths[0]}.part.json")
         self._handles: list[BinaryIO] = []
-        self._sums: list[Any] = []
+        self._sums: list[hashlib._Hash] = []
         try:
             self._lock()
             found = None if restart else self._unfinished()
@@ -197,7 +197,7 @@ class ResumableFiles:
             handle.seek(size)
         return found
 
-    def _checked(self, handle: BinaryIO, path: Path, size: int, written: str) -> Any:
+    def _checked(self, handle: BinaryIO, path: Path, size: int, written: str) -> hashlib._Hash:
         """The digest of the first ``size`` bytes, which have to be what the journal says."""
         digest = _digest(handle, size)
         if digest.hexdigest() != written:
@@ -221,7 +221,7 @@ class ResumableFiles:
 _NOTHING = hashlib.sha256().hexdigest()
 
 
-def _digest(handle: BinaryIO, size: int) -> Any:
+def _digest(handle: BinaryIO, size: int) -> hashlib._Hash:
     """SHA-256 of the first ``size`` bytes, or of all there are."""
     digest = hashlib.sha256()
     handle.seek(0)
@@ -279,12 +279,12 @@ def _is_at(handle: BinaryIO, part: Path) -> bool:
     return False
 
 
-def _check_sum(fields: Mapping[str, Any]) -> str:
+def _check_sum(fields: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _check_fields(found: Journal) -> None:
-    """Fields as :meth:`ResumableFiles.append` writes them."""
+    """Raise ValueError unless the fields are as :meth:`ResumableFiles.append` writes them."""
     lists = found.sizes, found.written, found.choice
     if not all(isinstance(one, list) for one in lists) or not all(
         isinstance(one, dict) for one in (found.job, found.counts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -105,13 +104,13 @@ class BitextAligner:
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         if self.backward is None and self.posteriors is None and not votes:
             return _with_lines(self.forward.align(forward_pairs, keep=keep, first=first, done=done), forward_pairs)
-        how: Any = {"first": first, "decision": "argmax" if is_soft else self._given_decision or "argmax"}
+        decision = "argmax" if is_soft else self._given_decision or "argmax"
         soft = is_soft or keep.soft
         mine = Keep(soft=soft, layers=keep.layers, read=keep.read)
-        found = self.forward.align(forward_pairs, keep=mine, done=done, **how)
+        found = self.forward.align(forward_pairs, keep=mine, first=first, decision=decision, done=done)
         reverse: Sequence[PairAlignment | None] = [None] * len(found)
         if self.backward is not None and backward_pairs is not None:
-            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), **how)
+            reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), first=first, decision=decision)
         results = []
         for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
             if one.skipped is not None:

@@ -27,7 +27,7 @@ class PairAlignment:
     links: list[Link] = field(default_factory=list)
     """(source, target), 0-based, sorted."""
     confidence: list[float] = field(default_factory=list)
-    """One number a link: the share of the source word in the row of the target word."""
+    """One number per link: the share of the source word in the row of the target word."""
     soft: np.ndarray | None = None
     """[target, source], rows adding up to one; kept only where it is asked for."""
     skipped: str | None = None

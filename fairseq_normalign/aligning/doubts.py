@@ -63,7 +63,7 @@ def _doubts(direction: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
 
 
 def _cased(side: str, lines: Sequence[Sentence], known: Inventory) -> Doubt | None:
-    """By the pieces, not by the words: a tokenizer may lower-case them."""
+    """Return a doubt where pieces have capital letters that the dictionary hardly has; words may differ in case."""
     letters = [piece for piece in known.symbols if any(letter.isalpha() for letter in piece)]
     capital = sum(piece != piece.lower() for piece in letters)
     pieces = [piece for line in lines for piece in line.by_piece.words]

@@ -30,14 +30,14 @@ class Step(Protocol):
 
     @property
     def number(self) -> int:
-        """From 0, in the order in which results are needed."""
+        """The number of the step, from 0, in the order in which results are needed."""
 
 
 S = TypeVar("S", bound=Step)
 Result = TypeVar("Result")
 
 
-class Board:
+class Board(Generic[Result]):
     """What the processes know of each other's steps: how many are drawn and written, and results."""
 
     def __init__(
@@ -46,8 +46,8 @@ class Board:
         first: int,
         ahead: int,
         *,
-        pack: Callable[[Any], object] = lambda result: result,
-        unpack: Callable[[Any], Any] = lambda packed: packed,
+        pack: Callable[[Result], object] = lambda result: result,
+        unpack: Callable[[Any], Result] = lambda packed: packed,
     ) -> None:
         """``first``: the step to begin with; ``ahead``: how many may be drawn before the oldest of them is written.
 
@@ -78,7 +78,7 @@ class Board:
         """Count one more step as written."""
         self._store.add("written", 1)
 
-    def post(self, number: int, result: object) -> None:
+    def post(self, number: int, result: Result) -> None:
         """Hand in the result of a step, unless it is too late."""
         if number < self.written():
             return
@@ -90,7 +90,7 @@ class Board:
             self._store.set(f"{number} {place}", part)  # type: ignore[arg-type]
         self._store.set(str(number), str(len(parts)))
 
-    def take(self, number: int) -> Any:
+    def take(self, number: int) -> Result | None:
         """Take the result of a step off the board; None when it is not there."""
         if not self._store.check([str(number)]):
             return None
@@ -101,10 +101,12 @@ class Board:
         return self._unpack(torch.load(io.BytesIO(content), weights_only=True))
 
 
-def help_out(steps: Iterator[S], work: Callable[[S], Result], failed: Callable[[str], Result], board: Board) -> None:
+def help_out(
+    steps: Iterator[S], work: Callable[[S], Result], failed: Callable[[str], Result], board: Board[Result]
+) -> None:
     """Do steps for the first process until there are no more.
 
-    ``failed`` makes a result of an error in reading ``steps``; the first process meets it in its turn.
+    ``failed`` makes a result of an error in reading ``steps``; the first process handles it when it gets there.
     """
     while True:
         number = board.draw()
@@ -125,7 +127,7 @@ class InOrder(Generic[S, Result]):
     A step counts as written when the next one is asked for.
     """
 
-    def __init__(self, steps: Iterator[S], work: Callable[[S], Result], board: Board) -> None:
+    def __init__(self, steps: Iterator[S], work: Callable[[S], Result], board: Board[Result]) -> None:
         self._steps = steps
         self._work = work
         self._board = board

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import TypedDict
 
 import torch
 
@@ -35,7 +35,7 @@ def nobody(count: int) -> None:
 
 @dataclass(frozen=True)
 class Outputs:
-    """What is written of every pair: links always, a line each of the others where it is asked for."""
+    """What is written about every pair: links always, and one line in each of the other files that are asked for."""
 
     scores: bool = False
     soft: bool = False
@@ -47,11 +47,11 @@ class Outputs:
 
     @property
     def keep(self) -> Keep:
-        """What the aligner has to keep for it."""
+        """What the aligner has to keep for these outputs."""
         return Keep(soft=self.soft, layers=self.layers)
 
     def texts(self, results: Sequence[PairAlignment]) -> list[str]:
-        """One text a file."""
+        """Return one text per file."""
         lines = [[_json_line(result) if self.json else pharaoh(result.links) for result in results]]
         if self.scores:
             lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
@@ -76,6 +76,27 @@ def _soft_line(result: PairAlignment) -> str:
     return " ".join(",".join(f"{value:.6f}" for value in row) for row in rows)
 
 
+class KeptPair(TypedDict):
+    """What a dump keeps of a pair, as plain data that can be sent to another process."""
+
+    id: int
+    pieces: list[list[str]]
+    """The pieces of the source and of the target."""
+    words: list[list[tuple]]
+    """The fields of the segmentation into words of the source and of the target."""
+    layers: torch.Tensor
+    """[layers, T + 1, S]."""
+
+
+class PlainPart(TypedDict):
+    """The fields of a :class:`Part`, as plain data that can be sent to another process."""
+
+    texts: list[str]
+    counts: dict[str, int]
+    dumped: list[KeptPair]
+    error: str | None
+
+
 @dataclass
 class Part:
     """What one process made of one window."""
@@ -84,19 +105,18 @@ class Part:
     """What is to be appended to each file."""
     counts: Counter[str] = field(default_factory=Counter)
     """What is to be counted beside the pairs, for example those that were skipped, by the reason."""
-    dumped: list[dict[str, Any]] = field(default_factory=list)
-    """What a dump keeps of each pair, as plain data."""
+    dumped: list[KeptPair] = field(default_factory=list)
     error: str | None = None
     """The user's mistake that ended the work on the window."""
 
-    def packed(self) -> dict[str, Any]:
-        """The same as plain data."""
-        return {**vars(self), "counts": dict(self.counts)}
+    def packed(self) -> PlainPart:
+        """Return the fields as plain data."""
+        return {"texts": self.texts, "counts": dict(self.counts), "dumped": self.dumped, "error": self.error}
 
     @classmethod
-    def unpacked(cls, plain: dict[str, Any]) -> Part:
-        """The other way round."""
-        return cls(**{**plain, "counts": Counter(plain["counts"])})
+    def unpacked(cls, plain: PlainPart) -> Part:
+        """Return the part whose plain data :meth:`packed` returned."""
+        return cls(plain["texts"], Counter(plain["counts"]), plain["dumped"], plain["error"])
 
 
 Work = Callable[[Window, Count], Part]
@@ -217,7 +237,7 @@ def _links(line: str) -> list[Link]:
     return found
 
 
-def _dumped(results: Sequence[PairAlignment], first: int) -> list[dict[str, Any]]:
+def _dumped(results: Sequence[PairAlignment], first: int) -> list[KeptPair]:
     """What a dump keeps of each pair that was read; layers [layers, T + 1, S]."""
     return [
         {
@@ -231,7 +251,7 @@ def _dumped(results: Sequence[PairAlignment], first: int) -> list[dict[str, Any]
     ]
 
 
-def _add_to_dump(dump: DumpWriter, pairs: Sequence[dict[str, Any]]) -> None:
+def _add_to_dump(dump: DumpWriter, pairs: Sequence[KeptPair]) -> None:
     for pair in pairs:
         source, target = (Segmentation(*words) for words in pair["words"])
         source_pieces, target_pieces = pair["pieces"]

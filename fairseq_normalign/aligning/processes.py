@@ -19,12 +19,14 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TypeVar
 
 import torch
 from torch import distributed
 
 from ..errors import NormalignError
+
+Json = TypeVar("Json")
 
 CONNECTING = datetime.timedelta(minutes=10)
 """How long a process tries to reach the store."""
@@ -57,7 +59,7 @@ class Processes:
 
     @property
     def restarted(self) -> bool:
-        """Whether an earlier attempt of the same job came to nothing."""
+        """Whether an earlier attempt of the same job failed."""
         return self.attempt > 1 or os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
     @property
@@ -66,8 +68,8 @@ class Processes:
         assert self.store is not None
         return distributed.PrefixStore(f"attempt {self.attempt}", self.store)
 
-    def share(self, decided: Any) -> Any:
-        """What the first process decided (anything that JSON can hold)."""
+    def share(self, decided: Json) -> Json:
+        """Return to every process the value that the first process passes (anything that JSON can hold)."""
         if self.store is None:
             return decided
         key = f"shared {next(self._shared)}"

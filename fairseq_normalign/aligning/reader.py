@@ -10,7 +10,6 @@ import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import torch
@@ -19,9 +18,10 @@ from torch import Tensor
 from ..alignment.readings import EACH, Place
 from ..attribution import Attention, BlockMethod, Method, ModelMethod, get_method
 from ..attribution.norms import decomposition_error
+from ..attribution.records import AttentionBlock
 from ..attribution.registry import ReadsLayer
 from ..errors import NormalignError
-from ..hosts.protocol import Batch, HostModel
+from ..hosts.protocol import Batch, HostModel, Record
 
 Found = dict[Place, np.ndarray]
 """What was read of one target: [T + 1, S] for each place, [H, T + 1, S] where every head was asked for."""
@@ -90,7 +90,9 @@ class Reader:
     def _name(self, place: Place) -> str:
         return f"decoder layer {place.layer + 1}" if self.method(place.method).layerwise else place.method
 
-    def _one_model(self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: Any) -> dict[Place, Tensor]:
+    def _one_model(
+        self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: object
+    ) -> dict[Place, Tensor]:
         """-> [N, steps, S] for each place, [N, H, steps, S] where every head was asked for."""
         of_layers = [place for place in places if isinstance(self.method(place.method), ReadsLayer)]
         found = self._read_layers(model, batch, of_layers, encoded) if of_layers or self.check else {}
@@ -115,7 +117,7 @@ class Reader:
         return dict(zip(places, soft, strict=True))
 
     def _read_layers(
-        self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: Any
+        self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: object
     ) -> dict[Place, Tensor]:
         names = list(dict.fromkeys(place.method for place in places))
         blocks = any(isinstance(self.method(name), BlockMethod) for name in names)
@@ -123,8 +125,8 @@ class Reader:
         found: dict[Place, Tensor] = {}
         spent: defaultdict[str, float] = defaultdict(float)
 
-        def take(layer: int, record: Any) -> None:
-            attention: Attention = record.attention if blocks else record
+        def take(layer: int, record: Record) -> None:
+            attention = record.attention if isinstance(record, AttentionBlock) else record
             if self.check:
                 check_parts(model, layer, attention)
             for name in names:
@@ -144,7 +146,7 @@ class Reader:
     def _takes_block(self, name: str) -> bool:
         return isinstance(self.method(name), BlockMethod)
 
-    def _read_layer(self, name: str, record: Any, places: Sequence[Place]) -> dict[Place, Tensor]:
+    def _read_layer(self, name: str, record: Record, places: Sequence[Place]) -> dict[Place, Tensor]:
         """Read one layer by one method, computing the sum over heads and the single heads only where they are asked."""
         method = self.method(name)
         assert isinstance(method, ReadsLayer)

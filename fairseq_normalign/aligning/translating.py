@@ -39,7 +39,7 @@ class TranslatedLine:
     """What a line was translated to, the best first."""
 
     number: int
-    """From 0."""
+    """The number of the line, from 0."""
     translations: list[Translation] = field(default_factory=list)
     skipped: str | None = None
     """Why there is none: 'empty' or 'too long'."""

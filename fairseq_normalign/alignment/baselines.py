@@ -42,7 +42,7 @@ class Program:
     name: str
     path: Path
     version: str
-    """Its version where it has one, and otherwise the start of its SHA-256."""
+    """The version that the program prints, or, where it prints none, the start of the SHA-256 of its file."""
 
 
 @dataclass(frozen=True)

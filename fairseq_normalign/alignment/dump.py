@@ -16,7 +16,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -163,6 +163,27 @@ class Seen:
         return not before & bit
 
 
+class _SideFields(TypedDict):
+    """The words of one side in a line of the index."""
+
+    words: list[str]
+    spans: list[tuple[int, int]]
+    specials: list[int]
+
+
+class _IndexLine(TypedDict):
+    """A line of the index as it should be; what is read is checked field by field."""
+
+    id: int
+    rank: int
+    shard: int
+    score: float | None
+    source_pieces: list[str]
+    target_pieces: list[str]
+    source: _SideFields
+    target: _SideFields
+
+
 class Dump:
     """Reads a dump: ``len(dump)``, ``dump[3]``, ``for pair in dump``. Arrays are read when they are asked for."""
 
@@ -210,11 +231,12 @@ class Dump:
         except UNREADABLE as error:
             raise NormalignError.at(self.path / "index.jsonl", number + 1, f"not a line of a dump ({error})") from None
 
-    def _pair(self, number: int, line: dict[str, Any]) -> DumpedPair:
+    def _pair(self, number: int, line: _IndexLine) -> DumpedPair:
         layers, heads = self._arrays(number, _count(line["shard"]))
-        pieces = {side: _texts(line[f"{side}_pieces"]) for side in ("source", "target")}
-        source, target = (_segmentation(line[side], len(pieces[side])) for side in ("source", "target"))
-        steps = len(pieces["target"]) + 1, len(pieces["source"])
+        source_pieces, target_pieces = _texts(line["source_pieces"]), _texts(line["target_pieces"])
+        source = _segmentation(line["source"], len(source_pieces))
+        target = _segmentation(line["target"], len(target_pieces))
+        steps = len(target_pieces) + 1, len(source_pieces)
         _check_array(layers, steps, dimensions=3)
         if heads is not None:
             _check_array(heads, steps, dimensions=4)
@@ -223,8 +245,8 @@ class Dump:
         return DumpedPair(
             id=_count(line["id"]),
             rank=_count(line["rank"]),
-            source_pieces=pieces["source"],
-            target_pieces=pieces["target"],
+            source_pieces=source_pieces,
+            target_pieces=target_pieces,
             source=source,
             target=target,
             score=float("nan") if line["score"] is None else float(line["score"]),
@@ -250,14 +272,14 @@ UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Re
 """The errors that a damaged line of the index raises."""
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     """A whole number from 0 on, as JSON has it."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"{str(value)[:40]} is not a whole number from 0 on")
     return value
 
 
-def _texts(values: Any) -> tuple[str, ...]:
+def _texts(values: object) -> tuple[str, ...]:
     """A list of texts that can be written again: JSON can hold half a letter."""
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         raise ValueError("not a list of texts")
@@ -273,7 +295,7 @@ def _check_array(array: np.ndarray, steps: tuple[int, int], *, dimensions: int) 
         raise ValueError("an array holds NaN or infinity, or no numbers")
 
 
-def _read_meta(path: Path) -> dict[str, Any]:
+def _read_meta(path: Path) -> dict[str, object]:
     check_regular(path / "meta.json")
     try:
         meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
@@ -297,7 +319,7 @@ def _line_offsets(path: Path) -> list[int]:
     return offsets
 
 
-def _segmentation(fields: dict[str, Any], length: int) -> Segmentation:
+def _segmentation(fields: _SideFields, length: int) -> Segmentation:
     words = _texts(fields["words"])
     spans = tuple((_count(start), _count(stop)) for start, stop in fields["spans"])
     specials = tuple(_count(position) for position in fields["specials"])

@@ -37,7 +37,7 @@ class ReadPair:
     source: Sentence
     target: Sentence
     readings: Mapping[str, MethodReading]
-    """By the name of the method."""
+    """Name of the method -> what it read."""
     gold: Gold | None = None
     notes: tuple[str, ...] = field(default=())
     """Why the pair is shown: 'best', 'most improved' and the like."""

@@ -30,7 +30,7 @@ class ObservedLayer:
     inputs: np.ndarray
     """[B, S]: ||x||."""
     mixing: Mapping[str, np.ndarray] = field(default_factory=dict)
-    """By variant of the block: [B, T], the mixing ratio; only where it was asked for."""
+    """Variant of the block -> its mixing ratio [B, T]; empty unless it was asked for."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -46,14 +45,14 @@ def json_line(number: int, found: PairCheck | str, *, columns: Sequence[str], by
     numbers = [name for name in columns if name != "line" and name not in WORDS]
     if isinstance(found, str):
         return json_text({"line": number + 1, **dict.fromkeys(numbers), "skipped": found}) + "\n"
-    entry: dict[str, Any] = {"line": number + 1, **{name: round(found.numbers[name], 6) for name in numbers}}
+    entry: dict[str, object] = {"line": number + 1, **{name: round(found.numbers[name], 6) for name in numbers}}
     return json_text({**entry, **(_words_of(found) if by_word else {})}) + "\n"
 
 
-def _words_of(found: PairCheck) -> dict[str, Any]:
+def _words_of(found: PairCheck) -> dict[str, object]:
     """Positions count from 0, as in Pharaoh links."""
     evidence = found.evidence
-    sides: dict[str, Any] = {
+    sides: dict[str, object] = {
         "source": evidence.source,
         "target": evidence.target,
         "links": [[int(place) for place in link] for link in evidence.links],

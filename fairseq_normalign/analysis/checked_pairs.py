@@ -5,10 +5,10 @@ from __future__ import annotations
 import heapq
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypeGuard
 
 from ..alignment.decide import Link
 from ..alignment.read_pair import PairFlags
@@ -21,7 +21,7 @@ class CheckedPair:
     """One line of such a file."""
 
     number: int
-    """Of the pair in its bitext, from 0."""
+    """The position of the pair in its bitext, from 0."""
     source: tuple[str, ...]
     target: tuple[str, ...]
     links: tuple[Link, ...]
@@ -34,13 +34,14 @@ def read_checked(path: str | Path) -> Iterator[CheckedPair]:
     for number, line in enumerate(read_lines(path), start=1):
         place = f"{display_name(path)}:{number}"
         entry = _entry(line, place)
-        if type(entry.get("line")) is not int or entry["line"] <= last:
+        line_number = entry.get("line")
+        if type(line_number) is not int or line_number <= last:
             raise NormalignError(
                 f"{place}: 'line' has to be the number of the pair, larger than that of the line before"
             )
-        last = entry["line"]
+        last = line_number
         if entry.get("skipped") is None:
-            yield _pair(entry, place)
+            yield _pair(entry, line_number - 1, place)
 
 
 def worst_numbers(path: str | Path, count: int) -> set[int]:
@@ -49,7 +50,7 @@ def worst_numbers(path: str | Path, count: int) -> set[int]:
     return {number for _, number in heapq.nsmallest(count, scored)}
 
 
-def _entry(line: str, place: str) -> dict[str, Any]:
+def _entry(line: str, place: str) -> Mapping[str, object]:
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):
@@ -59,12 +60,9 @@ def _entry(line: str, place: str) -> dict[str, Any]:
     return entry
 
 
-def _pair(entry: dict[str, Any], place: str) -> CheckedPair:
-    sides = [entry.get(name) for name in ("source", "target")]
-    if not all(isinstance(side, list) and all(isinstance(word, str) for word in side) for side in sides):
-        raise NormalignError(f"{place}: 'source' and 'target' have to be lists of words, as a check by word has")
-    source, target = (tuple(side or ()) for side in sides)
-    score: Any = entry.get("score")
+def _pair(entry: Mapping[str, object], number: int, place: str) -> CheckedPair:
+    source, target = (_words(entry, name, place) for name in ("source", "target"))
+    score = entry.get("score")
     if not _is_number(score):
         raise NormalignError(f"{place}: 'score' has to be a number")
     flags = PairFlags(
@@ -74,46 +72,56 @@ def _pair(entry: dict[str, Any], place: str) -> CheckedPair:
         _numbers(entry, "target_gains", len(target), place),
         _numbers(entry, "source_gains", len(source), place),
     )
-    return CheckedPair(entry["line"] - 1, source, target, _links(entry, len(source), len(target), place), flags)
+    return CheckedPair(number, source, target, _links(entry, len(source), len(target), place), flags)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return (
         isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 and math.isfinite(value)
     )
 
 
-def _is_place(value: Any, length: int) -> bool:
+def _is_place(value: object, length: int) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < length
 
 
-def _list(entry: dict[str, Any], name: str, place: str) -> list[Any]:
+def _words(entry: Mapping[str, object], name: str, place: str) -> tuple[str, ...]:
+    found = entry.get(name)
+    if not isinstance(found, list) or not all(isinstance(word, str) for word in found):
+        raise NormalignError(f"{place}: 'source' and 'target' have to be lists of words, as a check by word has")
+    return tuple(found)
+
+
+def _list(entry: Mapping[str, object], name: str, place: str) -> list[object]:
     found = entry.get(name, [])
     if not isinstance(found, list):
         raise NormalignError(f"{place}: '{name}' has to be a list")
     return found
 
 
-def _places(entry: dict[str, Any], name: str, length: int, place: str) -> tuple[int, ...]:
+def _places(entry: Mapping[str, object], name: str, length: int, place: str) -> tuple[int, ...]:
     found = _list(entry, name, place)
-    if not all(_is_place(one, length) for one in found):
+    places = [one for one in found if _is_place(one, length)]
+    if len(places) < len(found):
         raise NormalignError(f"{place}: '{name}' has to hold positions of words, from 0 to {length - 1}")
-    return tuple(sorted(set(found)))
+    return tuple(sorted(set(places)))
 
 
-def _numbers(entry: dict[str, Any], name: str, length: int, place: str) -> tuple[float, ...]:
+def _numbers(entry: Mapping[str, object], name: str, length: int, place: str) -> tuple[float, ...]:
     found = _list(entry, name, place)
-    if found and (len(found) != length or not all(map(_is_number, found))):
+    numbers = tuple(float(one) for one in found if _is_number(one))
+    if found and not len(found) == len(numbers) == length:
         raise NormalignError(f"{place}: '{name}' has to hold a number for each of {length} words")
-    return tuple(map(float, found))
+    return numbers
 
 
-def _links(entry: dict[str, Any], sources: int, targets: int, place: str) -> tuple[Link, ...]:
-    found = _list(entry, "links", place)
-    for link in found:
+def _links(entry: Mapping[str, object], sources: int, targets: int, place: str) -> tuple[Link, ...]:
+    links: set[Link] = set()
+    for link in _list(entry, "links", place):
         good = isinstance(link, list) and len(link) == 2 and _is_place(link[0], sources) and _is_place(link[1], targets)
-        if not good:
+        if not isinstance(link, list) or not good:
             raise NormalignError(
                 f"{place}: {str(link)[:40]!a} is no link between {sources} and {targets} words, from 0"
             )
-    return tuple(sorted({(source, target) for source, target in found}))
+        links.add((link[0], link[1]))
+    return tuple(sorted(links))

@@ -31,11 +31,11 @@ class PairDecisions:
     soft: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
     """Per layer: [target words, source words], rows adding up to one; kept only where it is asked for."""
     means: dict[str, list[float]] = field(default_factory=dict)
-    """By method, per layer: the mean over decoder steps and source positions of what was read."""
+    """Method -> per layer, the mean over decoder steps and source positions of what was read."""
     peaks: dict[MethodSetting, list[float]] = field(default_factory=dict)
     """Per layer: the mean over target words of the largest share in a row."""
     head_means: dict[str, list[list[float]]] = field(default_factory=dict)
-    """By method, per layer and head: the mean over decoder steps and source positions of what was read."""
+    """Method -> per layer and head, the mean over decoder steps and source positions of what was read."""
 
     def of(self, reading: Reading) -> np.ndarray:
         """Return what one reading decides: [target words]."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from .attention_batch import PAD, Observed
 from .streams import Moments
-from .tables import Analysis, Table
+from .tables import Analysis, Cell, Table
 
 COLUMNS = ("mean", "deviation", "cv", "max", "min")
 
@@ -42,7 +41,7 @@ class Dispersion(Analysis):
 
 
 def _short_and_whole(name: str, places: tuple[str, ...], layers: Sequence[Moments]) -> list[Table]:
-    rows: list[tuple[Any, ...]] = [
+    rows: list[tuple[float, ...]] = [
         (*(layer + 1, head + 1)[: len(places)], *_figures(moments, head))
         for layer, moments in enumerate(layers)
         for head in range(len(moments.count))
@@ -51,7 +50,7 @@ def _short_and_whole(name: str, places: tuple[str, ...], layers: Sequence[Moment
         return []
     variation = np.array([row[-3] for row in rows])
     named = [("max cv", int(variation.argmax())), ("min cv", int(variation.argmin()))]
-    short = [(label, *rows[row]) for label, row in named]
+    short: list[tuple[Cell, ...]] = [(label, *rows[row]) for label, row in named]
     means = np.array([row[len(places) : len(places) + 3] for row in rows]).mean(axis=0).tolist()
     blanks = (None,) * len(places)
     return [

@@ -62,9 +62,9 @@ class HeadRow:
     method: str
     setting: str
     aer: tuple[tuple[float, ...], ...]
-    """By layer and head."""
+    """AER of each layer and head: [layer][head]."""
     mean_norm: tuple[tuple[float, ...], ...]
-    """By layer and head: mean length of the vector the head adds."""
+    """Mean length of the vector that each head adds: [layer][head]."""
     spearman: float
     pearson: float
     """Correlation of the mean norm of the heads with their AER: negative where heads that add more align better."""

@@ -35,7 +35,7 @@ AT_ONCE = 200_000
 UNSEEN = 1e-9
 """The probability of a word given another that it was never seen with."""
 PRIOR = 0.01
-"""Of each translation in the lexicon (a Dirichlet prior, by variational Bayes); keeps rare words from taking over."""
+"""The Dirichlet prior of each translation in the lexicon (variational Bayes): keeps rare words from taking over."""
 
 STEM = 5
 """Letters at the beginning of a word that it is known by: the forms of a word mostly share them."""
@@ -65,7 +65,7 @@ class WordNumbers:
 
 @dataclass
 class _Group:
-    """Pairs of the same lengths."""
+    """Sentence pairs that all have the same two lengths."""
 
     source: np.ndarray
     """[B, S] numbers of words."""

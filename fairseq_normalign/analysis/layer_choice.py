@@ -65,7 +65,7 @@ class LayerChoice:
     criterion: str
     """'supported' (agreement) or 'lexicon'."""
     stability: float
-    """The share of resamplings of the sentences that choose the same."""
+    """The share of resamplings of the sentences that make the same choice."""
     sentences: int
     runner_up: Candidate | None
     doubts: tuple[str, ...]

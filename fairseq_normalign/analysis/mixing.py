@@ -19,7 +19,7 @@ class Mixing(Analysis):
         self.categories = categories
         self._ranks = ranks
         self.layers: dict[str, list[Moments]] = {}
-        """By variant, per layer; streams: all queries, then those of each category."""
+        """Variant -> the moments of each layer; their streams are all queries, then the queries of each category."""
         self._seen = np.zeros(len(categories.names), dtype=bool)
         self._correlations: dict[str, list[RankCorrelation]] = {}
 

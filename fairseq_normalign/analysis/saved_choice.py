@@ -1,10 +1,11 @@
-"""A choice of readings as a file: written once, given back later, and in the form that other toolkits take."""
+"""A choice of readings as a file that can be written and read, and in the form that other toolkits take."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 from ..alignment.experts import parse_expert
 from ..alignment.readings import Reading
@@ -28,7 +29,7 @@ def write_choice(path: str | Path, choice: ReadingChoice) -> None:
         handle.write("\n")
 
 
-def choice_record(choice: ReadingChoice) -> dict[str, Any]:
+def choice_record(choice: ReadingChoice) -> dict[str, object]:
     """Return a choice as plain values, for JSON; :func:`ranked_list` says how layers and heads count."""
     return {
         "readings": str(choice.expert),
@@ -40,7 +41,7 @@ def choice_record(choice: ReadingChoice) -> dict[str, Any]:
     }
 
 
-def ranked_list(choice: ReadingChoice) -> list[dict[str, Any]]:
+def ranked_list(choice: ReadingChoice) -> list[dict[str, object]]:
     """Every reading with its support, the best first; layers and heads count from 1.
 
     Each is ``{"method", "layer", "head", "setting", "support", "above_diagonal"}``; head is None for all together.
@@ -93,7 +94,7 @@ def read_choice(path: str | Path) -> ReadingChoice:
         raise NormalignError(f"{path}: {error}") from None
 
 
-def _choice(found: dict[str, Any]) -> ReadingChoice:
+def _choice(found: Mapping[str, object]) -> ReadingChoice:
     text = _typed(found, "readings", str)
     expert = parse_expert(text)
     stability = [_share(value, "stability") for value in _typed(found, "stability", list)]
@@ -112,7 +113,7 @@ def _choice(found: dict[str, Any]) -> ReadingChoice:
     )
 
 
-def _rated(row: Any, number: int) -> RatedReading:
+def _rated(row: object, number: int) -> RatedReading:
     where = f"'ranked', entry {number}"
     if not isinstance(row, dict):
         raise NormalignError(f"{where}: has to be an object with method, layer, head, setting and support")
@@ -130,20 +131,23 @@ def _rated(row: Any, number: int) -> RatedReading:
     )
 
 
-def _typed(found: dict[str, Any], name: str, kind: type) -> Any:
+Kind = TypeVar("Kind", str, list)
+
+
+def _typed(found: Mapping[str, object], name: str, kind: type[Kind]) -> Kind:
     value = found.get(name)
     if not isinstance(value, kind):
         raise NormalignError(f"'{name}' has to be {'a text' if kind is str else 'a list'}")
     return value
 
 
-def _share(value: Any, name: str) -> float:
+def _share(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise NormalignError(f"{name} has to be a number from 0 to 1")
     return float(value)
 
 
-def _count(value: Any, name: str, least: int) -> int:
+def _count(value: object, name: str, least: int) -> int:
     most = MOST_LAYERS if least else 1 << 53
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise NormalignError(f"{name} has to be a whole number from {least} to {most}")

@@ -32,14 +32,15 @@ class SideLogProbs:
     """How probable one side is for the model that translates into it, in nats: with the other side and without."""
 
     words: np.ndarray
-    """[words]: the sum over the pieces of each word."""
+    """[words]: log-probability of each word, the sum over its pieces."""
     words_alone: np.ndarray
-    """[words]: the same when the other side is empty."""
+    """[words]: log-probability of each word when the other side is empty."""
     total: float
-    """Of all pieces and the end of the sentence."""
+    """Log-probability of all pieces and the end of the sentence."""
     total_alone: float
+    """Log-probability of all pieces and the end when the other side is empty."""
     pieces: int
-    """How many these are, the end included."""
+    """How many pieces there are, the end of the sentence included."""
 
     @property
     def gains(self) -> np.ndarray:
@@ -73,9 +74,9 @@ class PairEvidence:
     """[T, S]: how much the two directions agree on each pair of words."""
     links: Sequence[Link]
     forward: SideLogProbs
-    """Of the target."""
+    """How probable the target is."""
     backward: SideLogProbs | None = None
-    """Of the source, where there is a model of the other direction."""
+    """How probable the source is, where there is a model of the other direction."""
     source_shares: np.ndarray | None = None
     """[T]: the share of the source in each target word, where it was computed."""
 
@@ -86,7 +87,7 @@ class PairCheck:
 
     evidence: PairEvidence
     numbers: dict[str, float]
-    """By the name of the column; numbers that were not computed are not there."""
+    """Name of the column -> number; numbers that were not computed are left out."""
     without_source: list[int]
     """Positions of target words that have no source."""
     without_target: list[int]

@@ -18,7 +18,7 @@ class Relation(Analysis):
         self.categories = categories
         self.correlations = [RankCorrelation(SHARE_SCALE, LENGTH_SCALE) for _ in names]
         self.samples = [Sample(points, 2, seed) for _ in names]
-        """By category: rows of alpha and ||f(x)||."""
+        """A sample for each category; its rows are alpha and ||f(x)||."""
         self._weights: list[Moments] = []
         self._lengths: list[Moments] = []
         self._heads: list[int] = []

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor
@@ -125,7 +125,7 @@ class EncoderLayer:
 
     attention: AttentionBlock
     feed_forward: FeedForward | None
-    """None where it cannot be followed: gated, or a mixture of experts."""
+    """The feed-forward; None where it cannot be followed, as it is gated or a mixture of experts."""
 
 
 @dataclass(frozen=True)
@@ -160,5 +160,5 @@ def widened(record: Record) -> Record:
         return record.float() if narrow else record  # type: ignore[return-value]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return record
-    fields: dict[str, Any] = {field.name: widened(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    fields = {field.name: widened(getattr(record, field.name)) for field in dataclasses.fields(record)}
     return type(record)(**fields)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from torch import Tensor
 
@@ -121,9 +121,9 @@ def get_method(spec: str) -> Method:
     return cls(**_options(cls, spec.partition(":")[2]))
 
 
-def _options(cls: type[Method], text: str) -> dict[str, Any]:
+def _options(cls: type[Method], text: str) -> dict[str, object]:
     known = {name: p.default for name, p in inspect.signature(cls).parameters.items() if p.kind is not p.VAR_KEYWORD}
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     for part in filter(None, text.split(",")):
         key, sign, value = part.partition("=")
         if not sign or key not in known:

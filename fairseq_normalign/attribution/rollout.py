@@ -31,7 +31,7 @@ VALUES_AT_ONCE = 2**23
 MEASURES = ("distance", "norm")
 
 Shares = tuple[Tensor, Tensor]
-"""Those of the positions [B, T, S] and of the residual [B, T] (zero in self-attention); together one for each step."""
+"""Shares of the positions [B, T, S] and of the residual [B, T] (zero in self-attention); they add up to one."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
 with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on
-one side, or longer than the model's positions, gets an empty line; how many there were is said at the end.
+one side, or longer than the model's positions, gets an empty line; their number is reported at the end.
 
 A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
 processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from ..aligning.processes import Processes
 
 EPILOG = """\
---soft and --scores are files beside the links, with a line a pair. --soft: a row a target word, rows separated by
-spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: a
-number a link, in the order of the links: the share of the source word in its target word's row; with two directions the
-mean of theirs, the geometric one where soft alignments are multiplied.
+--soft and --scores are files beside the links, with one line per pair. --soft: one row per target word, rows separated
+by spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: one
+number per link, in the order of the links: the share of the source word in its target word's row; with two directions
+the mean of both, the geometric mean where soft alignments are multiplied.
 --dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.alignment.dump.Dump reads.
 """
 

@@ -20,7 +20,7 @@ import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,6 +53,7 @@ from .option_names import GOLD_OPTIONS, add_format_arguments, format_options
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
     from ..aligning.observing import Observer
+    from ..hosts.observer import OneSided
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
 KINDS = ("encoder", "decoder", "cross")
@@ -141,7 +142,7 @@ def _observer(args: argparse.Namespace) -> Observer:
 
         if not is_bert(args.path):
             return _pair_observer(args)
-        masked: Any = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
+        masked: OneSided = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
     else:
         from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
 
@@ -205,7 +206,7 @@ def _defined(given: Sequence[str]) -> dict[str, str]:
 
 
 def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
-    """Of every piece, by the counts that were asked for."""
+    """Return the frequency rank of every piece, by the counts that were asked for."""
     source = args.counts or ("text" if _says_nothing(inventory) else "dictionary")
     if source == "dictionary":
         if _says_nothing(inventory):
@@ -223,7 +224,7 @@ def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, o
 
 
 def _says_nothing(inventory: Inventory) -> bool:
-    """Some dictionaries are written with the same count everywhere."""
+    """Return whether all counts are equal, as some dictionaries are written, so that they tell nothing."""
     if inventory.counts is None:
         return True
     text = [count for number, count in enumerate(inventory.counts.tolist()) if number not in inventory.special]
@@ -303,11 +304,11 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             heads.extra[f"AER {method} {setting}"] = [100 * layer for layer in layers]
 
 
-def _write(args: argparse.Namespace, tables: Sequence[Table], found: Any, parts: Sequence[str]) -> None:
+def _write(args: argparse.Namespace, tables: Sequence[Table], found: object, parts: Sequence[str]) -> None:
     if args.figure:
         from ..report import attention_figures
 
-        draw: Callable[[Any], attention_figures.Picture] = getattr(attention_figures, f"draw_{args.what}")
+        draw: Callable[[object], attention_figures.Picture] = getattr(attention_figures, f"draw_{args.what}")
         draw(found).save(args.figure)
     signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
     with open_output(args.output) as handle:

@@ -7,7 +7,7 @@ import contextlib
 import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..alignment.experts import parse_expert
 from ..alignment.readings import Reading
@@ -17,6 +17,8 @@ from .model_arguments import SYMMETRIZATION, bitext_aligner, from_stdin, prepare
 from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from ..aligning.bitext import Bitext
     from ..aligning.both_directions import BitextAligner
     from ..aligning.job import Files
@@ -120,7 +122,7 @@ def settled_aligner(
     options = alignment_options(args, layer)
     aligner = bitext_aligner(args, options, level=level, combine=combine)
     if layer == "auto" or chooses_readings(args, options):
-        settled = _settle(args, verb, aligner, bitext, files) if files else None
+        settled = _settle(args, verb, aligner, bitext, files) if files else []
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))
@@ -161,7 +163,7 @@ def _one_layer(args: argparse.Namespace, verb: str, aligner: BitextAligner, bite
     return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
 
 
-def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> Any:
+def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> tqdm:
     """Return a bar that the first process shows on a terminal, or where it is asked for."""
     from tqdm import tqdm
 

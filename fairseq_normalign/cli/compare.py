@@ -12,7 +12,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..alignment.decide import Link
 from ..alignment.gold import Gold, read_gold, read_links
@@ -40,7 +40,7 @@ from .model_arguments import (
     warn_of_text,
     warn_of_unknown_pieces,
 )
-from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS, add_format_arguments, format_options
+from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS, TextFiles, add_format_arguments, format_options
 
 if TYPE_CHECKING:
     from ..aligning.bitext import Pair
@@ -138,7 +138,7 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
     return ways, added
 
 
-def _texts(args: argparse.Namespace) -> dict[str, Any]:
+def _texts(args: argparse.Namespace) -> TextFiles:
     """Files whose words are those that links count; they help to tell the base of an alignment file."""
     split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
     usable = split_here and not args.bitext and not from_stdin(args)

@@ -15,8 +15,8 @@ With --by-layer every layer (heads together) is judged by more criteria:
   coverage   linked source words, as a share of those that could be
 
 The others mislead on some models: layers that follow positions agree without knowing anything. '*' marks the largest
-of a column. A choice that other samples of the sentences would not make, or with which the lexicon disagrees, is said
-to be unsure.
+of a column. A choice that other samples of the sentences would not make, or with which the lexicon disagrees, is
+reported as unsure.
 """
 
 from __future__ import annotations

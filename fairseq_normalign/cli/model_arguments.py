@@ -176,7 +176,7 @@ MOST_THREADS = 1024
 
 
 def prepare_torch(args: argparse.Namespace) -> None:
-    """Before torch is imported: the same result whatever the number of threads."""
+    """Make results independent of the number of threads; to be called before torch is imported."""
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
@@ -261,7 +261,7 @@ def bitext_aligner(
 
 
 MANY_UNKNOWN = 0.3
-"""So large a share of pieces that the dictionary lacks is a sign that something does not belong together."""
+"""A larger share of unknown pieces is a sign that text, codes and model do not belong together."""
 
 
 def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import TypedDict
 
 from ..alignment.formats import FORMATS, OptionNames
 
@@ -17,10 +17,28 @@ def add_format_arguments(group: argparse._ArgumentGroup, side: str) -> None:
     )
 
 
-def format_options(args: argparse.Namespace, side: str) -> dict[str, Any]:
+class FormatOptions(TypedDict):
+    """How an alignment file is read; None: as the file itself tells."""
+
+    format: str
+    base: int | None
+    reverse: bool | None
+
+
+class TextFiles(TypedDict, total=False):
+    """The texts that an alignment file belongs to."""
+
+    source: str
+    target: str
+
+
+def format_options(args: argparse.Namespace, side: str) -> FormatOptions:
     """Return what the flags of :func:`add_format_arguments` say, for the readers of alignment files."""
-    names = {"format": f"{side}_format", "base": f"{side}_base", "reverse": f"reverse_{side}"}
-    return {name: getattr(args, flag) for name, flag in names.items()}
+    return {
+        "format": getattr(args, f"{side}_format"),
+        "base": getattr(args, f"{side}_base"),
+        "reverse": getattr(args, f"reverse_{side}"),
+    }
 
 
 def reading_options(side: str, *, allow_missing: bool = False, no_reverse: bool = False) -> OptionNames:

@@ -12,9 +12,9 @@ from ..files import STDIO, check_distinct
 OUTPUTS = {"output", "scores", "per_sentence", "figure", "html", "report", "save", "save_reverse"}
 """Arguments that are files to write."""
 OF_VERBS = {"align": {"soft"}, "translate": {"links"}}
-"""Those that only some verbs write; they are files to read for others."""
+"""Verb -> arguments that are files to write for this verb; for other verbs they are files to read."""
 READ_BY_VERBS = {"translate": {"html"}}
-"""The other way round."""
+"""Verb -> arguments that are files to read for this verb; for other verbs they are files to write."""
 SENTENCES = {"try": {"source", "target"}}
 """Arguments that are no files at all for some verbs."""
 PREFIXES = {

@@ -19,7 +19,7 @@ import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, TextIO
+from typing import TextIO
 
 from ..alignment.formats import AlignmentFile, open_alignment
 from ..alignment.gold import read_gold, read_links
@@ -182,9 +182,9 @@ WINDOW = 256
 
 
 def _write_markup(args, kind, source: Side, target: Side, pair, handle: TextIO, counts: Counter[str]) -> Iterator:
-    marked = source.extra
+    assert source.marked is not None
     result = project_markup(
-        marked, source.words, target.text, target.words, pair, gaps=args.gaps, entities=args.entities
+        source.marked, source.words, target.text, target.words, pair, gaps=args.gaps, entities=args.entities
     )
     handle.write(f"{result.line}\n")
     counts["in all"] += result.tags
@@ -193,16 +193,15 @@ def _write_markup(args, kind, source: Side, target: Side, pair, handle: TextIO, 
 
 
 def _write_labels(args, kind, source: Side, target: Side, pair, handle: TextIO, counts: Counter[str]) -> Iterator:
-    labels, _ = source.extra
-    counts["in all"] += len(labels)
-    found, notes = project_labels(pair, labels, gaps=args.gaps, guess=args.guess)
+    counts["in all"] += len(source.labels)
+    found, notes = project_labels(pair, source.labels, gaps=args.gaps, guess=args.guess)
     if kind == "jsonl":
         write_json_labels(handle, target, source, found, notes)
     else:
         notes = [*notes, *write_conll(handle, target, found)]
     for note in notes:
-        start, end = source.extra[1][note.label.number]["start"], source.extra[1][note.label.number]["end"]
-        yield note.what, f"{note.label.name} {source.text[start:end]}", note.details
+        span = source.spans[note.label.number]
+        yield note.what, f"{note.label.name} {source.text[span.start : span.end]}", note.details
 
 
 def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
@@ -217,7 +216,7 @@ def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None) -> Iter
     find = word_finder(args.words, language=args.source_language)
     for line in lines or ():
         marked = parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities)
-        yield Side(marked.text, find(marked.text), marked)
+        yield Side(marked.text, find(marked.text), marked=marked)
 
 
 def _labelled_sides(args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None) -> Iterator[Side]:
@@ -245,15 +244,16 @@ def _evaluate(args: argparse.Namespace) -> None:
     if not (args.source and args.target and args.links):
         raise NormalignError("--evaluate needs --source, --target and --links")
     lengths = [[len(words_of(line)) for line in read_lines(path)] for path in (args.source, args.target)]
-    options: dict[str, Any] = {"source": args.source, "target": args.target}
-    gold = read_gold(args.evaluate, **options)
+    gold = read_gold(args.evaluate, source=args.source, target=args.target)
     reading = format_options(args, "links")
     with open_output(args.output) as handle:
         print(
             "links", "spans", "exact", "P", "R", "F1", "lost", "contiguous spans", "exact", "F1", sep="\t", file=handle
         )
         for path in args.links:
-            pairs = list(zip(gold, read_links(path, **reading, **options), *lengths, strict=True))
+            pairs = list(
+                zip(gold, read_links(path, **reading, source=args.source, target=args.target), *lengths, strict=True)
+            )
             score = score_spans(pairs, gaps=args.gaps, longest=args.longest)
             whole = score_spans(pairs, gaps=args.gaps, longest=args.longest, contiguous=True)
             shares = [f"{value:.1f}" for value in (score.exact, score.precision, score.recall, score.f1)]

@@ -5,8 +5,7 @@ for each line of the input. --links is a file with the links of each translation
 (Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the rank, both
 from 1, the score (mean log-probability), the words of both sides, the links and how sure each link is.
 
-A line that is empty, or longer than the model's positions, has empty translations; how many there were is said at the
-end.
+A line that is empty, or longer than the model's positions, has empty translations; their number is reported at the end.
 
 --markup: the lines have inline tags (HTML, XML, XLIFF) and placeholders; they are translated without, and the
 translations get them back where they belong. --html FILE: the same for every paragraph of a page; out comes a page.
@@ -21,7 +20,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ..alignment.formats.writing import pharaoh
 from ..errors import NormalignError
@@ -40,6 +39,8 @@ from .model_arguments import (
 from .reading_arguments import add_reading_arguments, unchosen_aligner
 
 if TYPE_CHECKING:
+    from tqdm import tqdm
+
     from ..aligning.both_directions import BitextAligner
     from ..aligning.translating import TranslatedLine, Translation
 
@@ -165,7 +166,7 @@ def _write(line: TranslatedLine, args: argparse.Namespace, output: TextIO, links
             links.write(pharaoh(one.links if one else ()) + "\n")
 
 
-def _entry(number: int, rank: int, one: Translation) -> dict[str, Any]:
+def _entry(number: int, rank: int, one: Translation) -> dict[str, object]:
     return {
         "line": number + 1,
         "rank": rank + 1,
@@ -177,7 +178,7 @@ def _entry(number: int, rank: int, one: Translation) -> dict[str, Any]:
     }
 
 
-def _progress(args: argparse.Namespace) -> Any:
+def _progress(args: argparse.Namespace) -> tqdm:
     from tqdm import tqdm
 
     return tqdm(unit=" lines", disable=not (args.progress or sys.stderr.isatty()), dynamic_ncols=True, smoothing=0.05)

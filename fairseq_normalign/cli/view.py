@@ -1,7 +1,7 @@
 """Show alignments: in the terminal, as figures, or as one HTML page.
 
   normalign view DUMP --gold G --sentences 3            a grid in the terminal
-  normalign view weights-dump norms-dump -o fig.pdf     soft alignments side by side, one page a sentence
+  normalign view weights-dump norms-dump -o fig.pdf     soft alignments side by side, one page per sentence
   normalign view DUMP --gold G --html page.html         a page with every sentence, method, layer and head
   normalign view --source S --target T --links A.align  any aligner's links
   normalign view --check scores.jsonl --html page.html  words without a source or a target, worst pairs first

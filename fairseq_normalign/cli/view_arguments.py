@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..alignment.gold import Gold, read_gold, read_marked
 from ..alignment.read_pair import ReadPair
@@ -33,7 +33,7 @@ from .model_arguments import (
     warn_of_text,
     warn_of_unknown_pieces,
 )
-from .option_names import GOLD_OPTIONS, LINK_OPTIONS, add_format_arguments, format_options
+from .option_names import GOLD_OPTIONS, LINK_OPTIONS, TextFiles, add_format_arguments, format_options
 from .reading_arguments import (
     add_choice_argument,
     add_expert_arguments,
@@ -55,9 +55,8 @@ def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
         help="dumps of soft alignments (fairseq-generate --normalign-dump, normalign align --dump) of one test set",
     )
     files = parser.add_argument_group("files")
-    named: dict[str, Any] = {"action": "append", "default": [], "metavar": "[NAME=]FILE"}
-    files.add_argument("--soft", **named, help="soft alignments of the sentences; repeatable")
-    files.add_argument("--links", **named, help="links of any aligner; repeatable")
+    for flag, what in (("--soft", "soft alignments of the sentences"), ("--links", "links of any aligner")):
+        files.add_argument(flag, action="append", default=[], metavar="[NAME=]FILE", help=f"{what}; repeatable")
     files.add_argument("--gold", metavar="FILE", help="gold alignments: shows what is right, wrong and missed")
     files.add_argument(
         "--check",
@@ -272,7 +271,7 @@ def read_golds(args: argparse.Namespace) -> list[Gold] | None:
     return read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
 
 
-def _texts(args: argparse.Namespace) -> dict[str, Any]:
+def _texts(args: argparse.Namespace) -> TextFiles:
     """The texts, which settle a file's base and direction: only when they are in words, not raw or in pieces."""
     in_words = args.path is None or bool(args.bpe_codes or args.sentencepiece_model)
     if args.dump or args.source is None or args.tokenizer or args.words or not in_words:

@@ -73,7 +73,7 @@ class Observer(ABC):
 
     @abstractmethod
     def projections(self) -> list[Projections]:
-        """The parameters of f, a layer each."""
+        """Return the parameters of f, one entry per layer."""
 
 
 class OneSided(Observer):

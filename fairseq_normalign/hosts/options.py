@@ -36,7 +36,7 @@ class ModelOptions:
         return PRECISIONS[self.precision] if self.precision else None
 
     def prepare(self) -> None:
-        """Before a model is made: try half precision, once, where it is asked for on a CPU."""
+        """Try half precision once, before a model is made, where it is asked for on a CPU."""
         if self.precision and torch.device(self.device).type == "cpu":
             prepare_cpu(self.precision)
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from ..analysis.singular_values import Projections
 
 
-def projections_of(heads: int, value: Any, out: Any) -> Projections:
+def projections_of(heads: int, value: nn.Linear, out: nn.Linear) -> Projections:
     """Return the parameters of f from the modules that project values and outputs, both like ``torch.nn.Linear``."""
     return Projections(
         heads=heads,

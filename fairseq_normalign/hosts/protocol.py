@@ -21,6 +21,9 @@ from ..attribution.model_protocol import ModelView
 from ..attribution.records import Attention, AttentionBlock
 from ..text.encoding import EncodedLine, LineCoder
 
+Record = Attention | AttentionBlock
+"""What is recorded of a layer: its attention, alone or with the block around it."""
+
 Take = Callable[[int, Any], None]
 """Called with a 0-based layer and its record (:class:`Attention`, or :class:`AttentionBlock` where blocks are read)."""
 
@@ -52,7 +55,7 @@ class Batch:
     pad: int
     names: Sequence[str] = ()
     """N names for messages, for example sentence ids."""
-    encoded: Sequence[Any] = ()
+    encoded: Sequence[object] = ()
     """What the encoder of each model made of ``encoder_input``, where that is known already; without it, it runs."""
     sentences: Sequence[tuple[Sentence, Sentence]] = ()
     """N pairs of source (its end included) and target."""
@@ -130,7 +133,7 @@ class HostModel(Protocol):
         kind: str = "cross",
         blocks: bool = False,
         outputs: bool = False,
-        encoded: Any = None,
+        encoded: object = None,
     ) -> None:
         """Run one forced pass and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
 
@@ -192,5 +195,6 @@ __all__ = [
     "HostModel",
     "Hypothesis",
     "LoadedModel",
+    "Record",
     "Take",
 ]

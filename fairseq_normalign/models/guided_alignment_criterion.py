@@ -29,7 +29,7 @@ SMALLEST_SHARE = 1e-9
 
 @dataclass
 class GuidedAlignmentConfig(LabelSmoothedCrossEntropyCriterionConfig):
-    """The options of label-smoothed cross entropy, and these."""
+    """The options of label-smoothed cross entropy and of guided alignment."""
 
     guided_layer: int = field(default=0, metadata={"help": "decoder layer that learns, from 1 (0: the last)"})
     guided_null: float = field(

@@ -68,7 +68,7 @@ class HeadGatesCriterion(LabelSmoothedCrossEntropyCriterion):
 
     @classmethod
     def reduce_metrics(cls, logging_outputs: list[dict[str, Any]]) -> None:
-        """Counts of heads are the same in every batch of an update: their mean."""
+        """Log the means of the penalty and of the numbers of open heads over the batches of an update."""
         super().reduce_metrics(logging_outputs)
         batches = sum(log.get("gates_batches", 0) for log in logging_outputs)
         for name in ("gates_penalty", *(f"heads_{kind}" for kind in KINDS)):

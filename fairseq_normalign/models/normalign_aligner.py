@@ -7,6 +7,7 @@ aligns sees the words that follow, which a decoder that translates must not: it 
 
 from __future__ import annotations
 
+import argparse
 import re
 from typing import Any
 
@@ -43,7 +44,7 @@ class NormalignAlignerModel(TransformerModel):
             alignment_heads=alignment_heads,
         )
 
-    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """The decoder layers of a deeper checkpoint that this model does not have are left out."""
         super().upgrade_state_dict_named(state_dict, name)
         for key in list(state_dict):
@@ -53,6 +54,6 @@ class NormalignAlignerModel(TransformerModel):
 
 
 @register_model_architecture("normalign_aligner", "normalign_aligner")
-def aligner_base(args: Any) -> None:
+def aligner_base(args: argparse.Namespace) -> None:
     """The base model; ``--decoder-layers`` says how many of its decoder layers are kept."""
     base_architecture(args)

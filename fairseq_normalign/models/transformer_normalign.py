@@ -9,6 +9,7 @@ say in their arguments how many each layer has.
 
 from __future__ import annotations
 
+import argparse
 from typing import Any
 
 from fairseq.models import register_model, register_model_architecture
@@ -19,6 +20,7 @@ from fairseq.models.transformer.transformer_legacy import (
     transformer_vaswani_wmt_en_de_big,
     transformer_wmt_en_de,
 )
+from torch import Tensor
 
 from ..hosts.fairseq.gated_heads import add_gates, gated_kinds, read_heads, shrink
 from ..hosts.fairseq.head_gates import HeadGates
@@ -29,8 +31,8 @@ class TransformerNormalignModel(TransformerModel):
     """A Transformer whose alignments the task ``translation_normalign`` reads."""
 
     @classmethod
-    def add_args(cls, parser: Any) -> None:
-        """The Transformer's arguments, and those of the gates."""
+    def add_args(cls, parser: argparse.ArgumentParser) -> None:
+        """Add the arguments of the Transformer and of the gates."""
         super().add_args(parser)
         group = parser.add_argument_group("head gates")
         group.add_argument(
@@ -61,7 +63,7 @@ class TransformerNormalignModel(TransformerModel):
         add_gates(model, kinds, 2.0 if start is None else start, speed or 1.0)
         return model
 
-    def upgrade_state_dict_named(self, state_dict: dict[str, Any], name: str) -> None:
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
         """A checkpoint without gates is one whose gates are yet to learn: what fine-tuning starts from."""
         super().upgrade_state_dict_named(state_dict, name)
         for place, module in self.named_modules():
@@ -70,24 +72,24 @@ class TransformerNormalignModel(TransformerModel):
 
 
 @register_model_architecture("transformer_normalign", "transformer_normalign")
-def normalign_base(args: Any) -> None:
+def normalign_base(args: argparse.Namespace) -> None:
     """The base model: 6+6 layers, 512 channels, 8 heads."""
     base_architecture(args)
 
 
 @register_model_architecture("transformer_normalign", "transformer_normalign_iwslt_de_en")
-def normalign_iwslt_de_en(args: Any) -> None:
+def normalign_iwslt_de_en(args: argparse.Namespace) -> None:
     """The size used for IWSLT and Europarl: 6+6 layers, 512 channels, 4 heads, 1024 in the feed-forward."""
     transformer_iwslt_de_en(args)
 
 
 @register_model_architecture("transformer_normalign", "transformer_normalign_wmt_en_de")
-def normalign_wmt_en_de(args: Any) -> None:
+def normalign_wmt_en_de(args: argparse.Namespace) -> None:
     """The size used for WMT: the base model."""
     transformer_wmt_en_de(args)
 
 
 @register_model_architecture("transformer_normalign", "transformer_normalign_big")
-def normalign_big(args: Any) -> None:
+def normalign_big(args: argparse.Namespace) -> None:
     """The big model: 6+6 layers, 1024 channels, 16 heads."""
     transformer_vaswani_wmt_en_de_big(args)

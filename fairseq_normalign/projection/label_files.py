@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import bisect
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from ..alignment.pieces import Span
 from ..errors import NormalignError
 from ..files import display_name, read_lines, words_of
 from ..text.words import WordFinder
-from .labels import Label, LabelNote, from_bio, to_bio
+from .labels import Label, LabelNote, LabelSpan, from_bio, to_bio
 from .pairs import Side
 
 LABEL_FORMATS = ("jsonl", "conll")
 _MARKS = frozenset("BIESLUMO_")
+_WANTED = "wanted is an object with a list 'spans' of start, end and label"
 
 
 def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFinder) -> Iterator[Side]:
@@ -29,6 +30,7 @@ def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFi
     for number, line in enumerate(read_lines(path), start=1):
         place = f"{display_name(path)}:{number}"
         record = _record(line, place)
+        given = _spans(record, place)
         text = next(texts, None) if texts is not None else record.get("text")
         if not isinstance(text, str):
             raise NormalignError(
@@ -38,59 +40,65 @@ def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFi
         if record.get("text", text) != text:
             raise NormalignError(f"{place}: 'text' is not the line of the source file")
         known = known or "spans" in record
-        spans = [_checked(span, text, place) for span in record.get("spans", [])]
+        spans = [_checked(span, text, place) for span in given]
         words = find(text)
-        labels = [Label(_words_in(words, span), span["label"], count) for count, span in enumerate(spans)]
-        yield Side(text, words, (labels, spans))
+        labels = [Label(_words_in(words, span), span.label, count) for count, span in enumerate(spans)]
+        yield Side(text, words, labels, spans)
     if texts is not None and next(texts, None) is not None:
         raise NormalignError(f"{display_name(path)}: fewer lines than in the source file")
     if number and not known:
         raise NormalignError(f"{display_name(path)}: no line has 'spans', a list of start, end and label")
 
 
-def _record(line: str, place: str) -> dict[str, Any]:
+def _record(line: str, place: str) -> dict[str, object]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
         raise NormalignError(f"{place}: {line[:60]!a} is not a line of JSON") from None
-    if not isinstance(record, dict) or not isinstance(record.get("spans", []), list):
-        raise NormalignError(f"{place}: wanted is an object with a list 'spans' of start, end and label")
+    if not isinstance(record, dict):
+        raise NormalignError(f"{place}: {_WANTED}")
     return record
 
 
-def _checked(span: Any, text: str, place: str) -> dict[str, Any]:
-    good = isinstance(span, dict) and isinstance(span.get("label"), str)
-    places = [span.get(key) for key in ("start", "end")] if good else []
-    if not good or not all(isinstance(place, int) and not isinstance(place, bool) for place in places):
+def _spans(record: Mapping[str, object], place: str) -> list[object]:
+    spans = record.get("spans", [])
+    if not isinstance(spans, list):
+        raise NormalignError(f"{place}: {_WANTED}")
+    return spans
+
+
+def _checked(span: object, text: str, place: str) -> LabelSpan:
+    fields = span if isinstance(span, dict) and isinstance(span.get("label"), str) else {}
+    start, end = fields.get("start"), fields.get("end")
+    if type(start) is not int or type(end) is not int:
         raise NormalignError(f"{place}: {str(span)[:60]!a} is not a span with start, end and label")
-    start, end = places
     if not 0 <= start <= end <= len(text):
         raise NormalignError(f"{place}: span {start}-{end} is outside the line, which has {len(text)} characters")
-    return span
+    return LabelSpan(start, end, fields["label"], fields)
 
 
-def _words_in(words: Sequence[Span], span: dict[str, Any]) -> Span:
+def _words_in(words: Sequence[Span], span: LabelSpan) -> Span:
     """The words that a range of characters touches."""
-    first = bisect.bisect_right([end for _, end in words], span["start"])
-    return first, max(first, bisect.bisect_left([start for start, _ in words], span["end"]))
+    first = bisect.bisect_right([end for _, end in words], span.start)
+    return first, max(first, bisect.bisect_left([start for start, _ in words], span.end))
 
 
 def write_json_labels(
     handle: TextIO, target: Side, source: Side, labels: Sequence[Label], notes: Sequence[LabelNote]
 ) -> None:
     """One line: the target's text and spans; each keeps the keys of its source span."""
-    _, spans = source.extra
+    spans = source.spans
     found = [
         {
-            **spans[label.number],
+            **spans[label.number].record,
             "start": target.words[label.words[0]][0],
             "end": target.words[label.words[1] - 1][1],
             "confidence": round(label.confidence, 4),
-            "source": [spans[label.number]["start"], spans[label.number]["end"]],
+            "source": [spans[label.number].start, spans[label.number].end],
         }
         for label in labels
     ]
-    lost = [spans[note.label.number] for note in notes if note.what == "lost"]
+    lost = [spans[note.label.number].record for note in notes if note.what == "lost"]
     record = {"text": target.text, "spans": found, **({"lost": lost} if lost else {})}
     print(json.dumps(record, ensure_ascii=False), file=handle)
 
@@ -141,11 +149,8 @@ def _conll_side(rows: Sequence[tuple[str, str]]) -> Side:
         place += len(word) + 1
     text = " ".join(word for word, _ in rows)
     labels = from_bio([label for _, label in rows])
-    spans = [
-        {"start": words[label.words[0]][0], "end": words[label.words[1] - 1][1], "label": label.name}
-        for label in labels
-    ]
-    return Side(text, words, (labels, spans))
+    spans = [LabelSpan(words[label.words[0]][0], words[label.words[1] - 1][1], label.name) for label in labels]
+    return Side(text, words, labels, spans)
 
 
 def write_conll(handle: TextIO, target: Side, labels: Sequence[Label]) -> list[LabelNote]:

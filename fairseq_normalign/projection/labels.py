@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..alignment.pieces import Span
 from .spans import LinkedPair, project_span
@@ -21,6 +21,17 @@ class Label:
     confidence: float = 1.0
     part: int = 0
     """Which part of a split span it is, from 0."""
+
+
+@dataclass(frozen=True)
+class LabelSpan:
+    """The range of characters that a label covers in its file."""
+
+    start: int
+    end: int
+    label: str
+    record: Mapping[str, object] = field(default_factory=dict)
+    """Every key of its JSON object, where it comes from one."""
 
 
 @dataclass(frozen=True)

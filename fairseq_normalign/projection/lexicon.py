@@ -142,6 +142,6 @@ def _read(handle: IO[str]) -> Iterator[Counted]:
 
 
 def _summed(counted: Iterable[Counted]) -> Iterator[Counted]:
-    """Sorted counts with those of the same pair added up."""
+    """Return sorted counts in which the counts of equal pairs are added up."""
     for pair, group in itertools.groupby(counted, key=lambda each: each[0]):
         yield pair, sum(count for _, count in group)

@@ -8,7 +8,6 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -18,16 +17,22 @@ from ..alignment.pieces import Span
 from ..errors import NormalignError
 from ..files import display_name, read_bitext, read_lines, words_of
 from ..text.words import WordFinder
+from .labels import Label, LabelSpan
+from .markup import Marked
 from .spans import LinkedPair
 
 
 @dataclass(slots=True)
 class Side:
-    """One side of a pair: its text, its words in it, and whatever else belongs to it (tags, labels)."""
+    """One side of a pair: its text, the places of its words, and the labels or the markup to project."""
 
     text: str
     words: Sequence[Span]
-    extra: Any = None
+    labels: Sequence[Label] = ()
+    spans: Sequence[LabelSpan] = ()
+    """The characters of each label."""
+    marked: Marked | None = None
+    """The line with its markup, where there is any to project."""
 
 
 def sides_of(lines: Iterable[str], find: WordFinder) -> Iterator[Side]:
@@ -132,6 +137,6 @@ def without_garbage_collection() -> Iterator[None]:
 
 
 def two_sides(path: str | Path) -> tuple[Iterator[str], Iterator[str]]:
-    """The source lines and the target lines of a file that holds both; it is read once, by whoever asks first."""
+    """The source lines and the target lines of a file that holds both; it is read only once."""
     first, second = itertools.tee(read_bitext(path))
     return (source for source, _ in first), (target for _, target in second)

@@ -34,9 +34,9 @@ class Element:
     tag: int
     """Position of its opening tag."""
     span: Span
-    """Its source words."""
+    """The source words that the tags enclose."""
     own: frozenset[int]
-    """The target words linked to them."""
+    """The target words that are linked to these source words."""
     range: Span
     ancestors: frozenset[int]
 
@@ -46,7 +46,7 @@ class Placed:
     """The places of all tags of a line."""
 
     elements: dict[int, Element] = field(default_factory=dict)
-    """By the position of the opening tag; only those with words."""
+    """Position of the opening tag -> its element; only elements with words."""
     points: dict[int, int] = field(default_factory=dict)
     """Position of a tag that stands alone, or of the opening tag of an empty pair -> how many target words are before
     it."""

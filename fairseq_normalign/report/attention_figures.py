@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from ..errors import MissingExtra
 from ..files import open_binary_output
 from .figures import figure_format
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 COLOURS = ("#c2401c", "#4a6ea5", "#1f8a4c", "#80620a", "#7a4a9a", "#24221e", "#b0567e", "#5a5a5a")
 
 
@@ -30,7 +33,7 @@ class Picture:
         except ImportError:
             raise MissingExtra("matplotlib", "plots", "a figure") from None
         self.figure = Figure(figsize=(width * across, height * rows), layout="constrained")
-        self.panels: list[Any] = list(self.figure.subplots(rows, across, squeeze=False).ravel())
+        self.panels: list[Axes] = list(self.figure.subplots(rows, across, squeeze=False).ravel())
 
     def save(self, path: str | Path, dpi: int = 150) -> None:
         """Write .png, .svg or .pdf."""
@@ -177,7 +180,7 @@ def heat(
     picture.figure.colorbar(shown, ax=panel, shrink=0.8)
 
 
-def _by_layer(panel: Any, layers: np.ndarray, title: str) -> None:
+def _by_layer(panel: Axes, layers: np.ndarray, title: str) -> None:
     panel.set_xticks(layers)
     panel.set_xlabel("layer")
     panel.set_title(title, fontsize=9)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from ..analysis.comparison import Comparison
 from ..analysis.error_rates import BEST, ErrorRate, LayerRow, System
@@ -68,7 +67,7 @@ def _best_rows(found: Comparison, digits: int) -> list[list[str]]:
     return rows
 
 
-def _without_counts(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_counts(fields: list[tuple[str, object]]) -> dict[str, object]:
     return {name: value for name, value in fields if name != "counts"}
 
 

@@ -6,16 +6,23 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..alignment.decide import Link
+from ..alignment.pieces import Sentence
 from ..alignment.read_pair import ReadPair, links_of, soft_of
 from ..alignment.readings import Reading
 from ..errors import MissingExtra, NormalignError
 from ..files import check_writable, open_binary_output
 from .fonts import drawn_text, missing_letters, usable_families
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"
@@ -38,7 +45,7 @@ class Style:
     """How a figure looks."""
 
     threshold: float | None = None
-    """None: argmax; else the share of its row that makes a link."""
+    """The share of its row that makes a cell a link; None for argmax."""
     level: str = "word"
     reference: bool = True
     """A panel of the gold alone beside the others, when there is gold."""
@@ -96,7 +103,7 @@ def figure_format(path: str | Path) -> str:
     return format
 
 
-def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = None) -> tuple[Any, str]:
+def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = None) -> tuple[Figure, str]:
     """The figure of a pair (a matplotlib Figure that no global state knows), and the letters that no font has."""
     style = style or Style()
     figure_class, fonts = _matplotlib()
@@ -165,7 +172,7 @@ class _Layout:
         return x / width, y / height, self.grid[0] / width, self.grid[1] / height
 
 
-def _matplotlib() -> tuple[Any, list[str]]:
+def _matplotlib() -> tuple[type[Figure], list[str]]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -184,7 +191,7 @@ def _panels(pair: ReadPair, choices: Sequence[Reading], style: Style) -> Iterato
         yield Panel(choice.label(shape), soft, links, with_gold)
 
 
-def _draw(axes: Any, panel: Panel, pair: ReadPair, labels: Labels, style: Style, fonts: list[str]) -> None:
+def _draw(axes: Axes, panel: Panel, pair: ReadPair, labels: Labels, style: Style, fonts: list[str]) -> None:
     source, target = labels
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)
@@ -204,7 +211,7 @@ def _draw(axes: Any, panel: Panel, pair: ReadPair, labels: Labels, style: Style,
     _mark(axes, panel, pair, style)
 
 
-def _mark(axes: Any, panel: Panel, pair: ReadPair, style: Style) -> None:
+def _mark(axes: Axes, panel: Panel, pair: ReadPair, style: Style) -> None:
     from matplotlib.patches import Rectangle
 
     reference = panel.title == "reference" and panel.soft is None and not panel.judged
@@ -212,14 +219,14 @@ def _mark(axes: Any, panel: Panel, pair: ReadPair, style: Style) -> None:
     for (source, target), sure in gold.items():
         margin = 0.1 if reference else 0.34
         box = (source + margin, target + margin), 1 - 2 * margin, 1 - 2 * margin
-        look: dict[str, Any] = {"facecolor": INK} if sure else {"facecolor": "white", "hatch": "//////"}
-        axes.add_patch(Rectangle(*box, edgecolor=INK if not sure else "white", linewidth=0.5, zorder=3, **look))
+        fill, edge, hatch = (INK, "white", None) if sure else ("white", INK, "//////")
+        axes.add_patch(Rectangle(*box, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0.5, zorder=3))
     for source, target in panel.links:
         right = not panel.judged or (source, target) in gold
-        line: dict[str, Any] = {"edgecolor": RIGHT} if right else {"edgecolor": WRONG, "linestyle": (0, (2.2, 1.2))}
         frame = (source + 0.06, target + 0.06), 0.88, 0.88
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=2.8, edgecolor="white", alpha=0.7, zorder=4))
-        axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, **line))
+        edge, dashes = (RIGHT, "solid") if right else (WRONG, (0, (2.2, 1.2)))
+        axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, edgecolor=edge, linestyle=dashes))
         if not right:
             for colour, width in (("white", 2.4), (WRONG, 1.2)):
                 axes.plot(
@@ -245,27 +252,24 @@ def _gold_cells(pair: ReadPair, level: str) -> dict[Link, bool]:
     return {(s, t): sure for (i, j), sure in words.items() for s in source[i] for t in target[j]}
 
 
-def _pieces_of(side: Any) -> list[list[int]]:
+def _pieces_of(side: Sentence) -> list[list[int]]:
     """The columns that a word's pieces take when pieces that are no words are left out."""
     place = {position: number for number, (position, _) in enumerate(side.by_piece.spans)}
     return [[place[position] for position in range(*span)] for span in side.by_word.spans]
 
 
-def _legend_handles(judged: bool, level: str) -> list[Any]:
+def _legend_handles(judged: bool, level: str) -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = [Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")]
+    handles: list[Artist] = [Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")]
     if judged:
         handles.append(Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"))
         if level == "word":
-            ring: dict[str, Any] = {
-                "marker": "o",
-                "markerfacecolor": "none",
-                "markeredgecolor": MISSED,
-                "linestyle": "",
-            }
-            handles.append(Line2D([], [], label="missed", **ring))
+            ring = Line2D(
+                [], [], label="missed", marker="o", markerfacecolor="none", markeredgecolor=MISSED, linestyle=""
+            )
+            handles.append(ring)
         handles += [
             Patch(facecolor=INK, label="gold, sure"),
             Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible"),
@@ -273,7 +277,7 @@ def _legend_handles(judged: bool, level: str) -> list[Any]:
     return handles
 
 
-def _colours() -> Any:
+def _colours() -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("normalign", _HEAT)

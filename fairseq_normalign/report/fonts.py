@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from types import ModuleType
 
 from ..errors import MissingExtra
 
@@ -123,7 +123,7 @@ def _direction(cluster: str) -> str:
     return "L" if kind in ("L", "EN", "AN") else "N"
 
 
-def _font_manager() -> Any:
+def _font_manager() -> ModuleType:
     try:
         from matplotlib import font_manager
     except ImportError:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
@@ -57,21 +57,22 @@ def write_page(
     fill = {"CSP": _policy(script, style), "STYLE": style, "SCRIPT": script}
     with open_output(path) as out:
         out.write(_filled(head, fill))
-        data = _write_blobs(out, pairs)
+        data, best, sentences = _write_blobs(out, pairs)
         data |= {"title": title, "notes": notes, "beside": None if beside is None else asdict(beside)}
-        data["start"] = data.pop("best") if start is None else asdict(start)
+        start = best if start is None else start
+        data["start"] = None if start is None else asdict(start)
         out.write(_filled(body, fill))
         out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
         out.write(_filled(tail, fill))
     size = Path(path).stat().st_size if str(path) != "-" else 0
-    return PageSummary(len(data["sentences"]), size)
+    return PageSummary(sentences, size)
 
 
-def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
-    """Write the numbers of each pair; return the data that all pairs share."""
+def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> tuple[dict[str, object], Reading | None, int]:
+    """Write the numbers of each pair; return what all pairs share, the best reading, and how many pairs there are."""
     shapes: dict[str, ReadingShape] = {}
     readings: list[Reading] = []
-    sentences: list[dict[str, Any]] = []
+    sentences: list[dict[str, object]] = []
     counts: list[np.ndarray] = []
     for pair in pairs:
         found = {name: reading.shape for name, reading in pair.readings.items()}
@@ -85,26 +86,26 @@ def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> dict[str, Any]:
         readings = readings or readings_of(pair)
     if not sentences:
         raise NormalignError("there is no sentence to show")
-    return {
+    data: dict[str, object] = {
         "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
         "levels": QUANTIZATION_STEPS,
         "gold": any("g" in sentence for sentence in sentences),
         "check": any("c" in sentence for sentence in sentences),
         "sentences": sentences,
         "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
-        "best": _best(readings, np.sum(counts, axis=0)),
     }
+    return data, _best(readings, np.sum(counts, axis=0)), len(sentences)
 
 
-def _best(readings: Sequence[Reading], counts: Counts) -> dict[str, Any] | None:
+def _best(readings: Sequence[Reading], counts: Counts) -> Reading | None:
     """The reading of all heads together with the lowest AER; without gold the last method's first."""
     whole = [place for place, reading in enumerate(readings) if reading.head is None]
     if not whole:
         return None
     if counts.any():
         rates = metrics_of(counts)["aer"]
-        return asdict(readings[min(whole, key=lambda place: rates[place])])
-    return asdict(next(reading for reading in readings if reading.method == readings[-1].method))
+        return readings[min(whole, key=lambda place: rates[place])]
+    return next(reading for reading in readings if reading.method == readings[-1].method)
 
 
 def _levels(pair: ReadPair) -> tuple[list[np.ndarray], list[float], list[int]]:
@@ -137,8 +138,8 @@ def _keep_words(pair: ReadPair, reading: MethodReading, levels: np.ndarray, soft
             return
 
 
-def _sentence(pair: ReadPair) -> dict[str, Any]:
-    fields: dict[str, Any] = {"id": pair.id, "s": _side(pair.source), "t": _side(pair.target)}
+def _sentence(pair: ReadPair) -> dict[str, object]:
+    fields: dict[str, object] = {"id": pair.id, "s": _side(pair.source), "t": _side(pair.target)}
     if pair.gold is not None:
         fields["g"] = {
             "s": sorted(map(list, pair.gold.sure)),
@@ -154,7 +155,7 @@ def _sentence(pair: ReadPair) -> dict[str, Any]:
     return fields
 
 
-def _flags(flags: PairFlags) -> dict[str, Any]:
+def _flags(flags: PairFlags) -> dict[str, object]:
     """Score, positions of source and target words without a partner, and how much each word gains."""
     gains = {name: [round(gain, 2) for gain in found] for name, found in _gains(flags).items() if found}
     return {"v": flags.score, "s": list(flags.without_target), "t": list(flags.without_source), **gains}
@@ -164,7 +165,7 @@ def _gains(flags: PairFlags) -> dict[str, tuple[float, ...]]:
     return {"sg": flags.source_gains, "tg": flags.target_gains}
 
 
-def _side(side: Sentence) -> dict[str, Any]:
+def _side(side: Sentence) -> dict[str, object]:
     if side.pieces == side.words:
         return {"w": list(side.words)}
     return {"w": list(side.words), "p": list(side.pieces), "o": _owners(side.by_word, len(side.pieces))}
@@ -178,7 +179,7 @@ def _owners(words: Segmentation, length: int) -> list[int]:
     return owners
 
 
-def _inert(data: Any) -> str:
+def _inert(data: object) -> str:
     """Return JSON that cannot end the HTML element around it: text from a corpus is data, never markup."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from ..analysis.choose_readings import ReadingChoice
 from ..errors import MissingExtra
 from ..files import check_writable, open_binary_output
 from .figures import figure_format
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.patches import Rectangle
 
 SETTINGS = (("awi", "after the word (AWI)"), ("awo", "before the word (AWO)"))
 
@@ -45,7 +49,7 @@ def draw_support(choices: Sequence[ReadingChoice], path: str | Path) -> None:
         figure.savefig(handle, format=figure_format(path), dpi=150)
 
 
-def _panel(axes: Any, choice: ReadingChoice, setting: str, title: str, highest: float) -> None:
+def _panel(axes: Axes, choice: ReadingChoice, setting: str, title: str, highest: float) -> None:
     grid = support_grid(choice, setting)
     axes.imshow(grid, cmap="Blues", vmin=0, vmax=highest, aspect="auto", origin="lower")
     for layer, row in enumerate(grid):
@@ -64,7 +68,7 @@ def _panel(axes: Any, choice: ReadingChoice, setting: str, title: str, highest: 
     axes.set_ylabel("layer")
 
 
-def _frame(column: int, row: int) -> Any:
+def _frame(column: int, row: int) -> Rectangle:
     from matplotlib.patches import Rectangle
 
     return Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, fill=False, edgecolor="#c2401c", linewidth=2)

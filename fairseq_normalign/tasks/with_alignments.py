@@ -4,6 +4,7 @@
 the flags of that task and ``--normalign-*``, and whose hypotheses are those of that task.
 """
 
+import argparse
 import atexit
 import copy
 import logging
@@ -38,6 +39,7 @@ from ..hosts.options import prepare_modules
 from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,
+    Dictionary,
     Vocabulary,
     check_words_known,
     scheme_of_dictionary,
@@ -105,8 +107,8 @@ class AlignmentTask:
     datasets: dict[str, Any]
     frame: Callable[[], Frame]
     one_direction: Callable[[Any], Any]
-    source_dictionary: Any
-    target_dictionary: Any
+    source_dictionary: Dictionary
+    target_dictionary: Dictionary
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -115,7 +117,7 @@ class AlignmentTask:
         self.alignment_options()
 
     @classmethod
-    def add_args(cls, parser: Any) -> None:
+    def add_args(cls, parser: argparse.ArgumentParser) -> None:
         """The flags of the task and ours."""
         super().add_args(parser)  # type: ignore[misc]
         gen_parser_from_dataclass(parser, AlignmentFields())  # what is there already stays
@@ -194,7 +196,7 @@ class AlignmentTask:
         return aligner
 
     def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
-        """By the references of the loaded split, if there are any."""
+        """Choose the layer by the references of the loaded split, if there are any."""
         given = str(self.settings.normalign_setting)
         settings = SETTINGS if given == DEFAULT_SETTING else (given,)
         direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
@@ -211,7 +213,7 @@ class AlignmentTask:
         aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.setting),), (1.0,)))
         logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
 
-    def _scheme(self, dictionary: Any) -> str:
+    def _scheme(self, dictionary: Dictionary) -> str:
         """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""
         if self._printed_level() == "word":
             return scheme_of_post_process(self.settings.post_process)

@@ -6,13 +6,13 @@ import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..alignment.pieces import Segmentation, Sentence, Span, crosses_words, segment
 from .offsets import piece_ranges, piece_spans, piece_texts
 from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
-from .vocabulary import NUMBERS
+from .vocabulary import NUMBERS, Dictionary
 from .words import WordFinder, join_unspaced, lowered, may_be_unspaced, places_of, space_words, spaced_words, words_at
 
 CACHED_WORDS = 40_000
@@ -68,7 +68,7 @@ class LineEncoder:
 
     def __init__(
         self,
-        dictionary: Any,
+        dictionary: Dictionary,
         splitter: Splitter,
         *,
         tokenizer: Callable[[str], list[str]] | None = None,
@@ -95,9 +95,9 @@ class LineEncoder:
         self._is_tag = re.compile(tags).fullmatch
         self._pieces_of = functools.lru_cache(CACHED_WORDS)(self._split)
         self.seen = 0
-        """Pieces so far, language tags not counted."""
+        """How many pieces were encoded so far, language tags not counted."""
         self.unknown = 0
-        """Those among them that the dictionary lacks."""
+        """How many of these pieces the dictionary lacks."""
 
     def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
         """The pieces, indices and words of a line; ``places``: where its words are, if that is known."""

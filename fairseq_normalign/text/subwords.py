@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from ..errors import MissingExtra, NormalignError
 from ..files import read_lines, words_of
@@ -59,7 +59,7 @@ class SubwordNmt:
 
 
 def _merges(codes: str | Path) -> list[str]:
-    """The lines of a file of codes, those of fastBPE without their counts."""
+    """Return the lines of a file of codes; lines of fastBPE lose their counts."""
     lines = list(read_lines(codes))
     is_fast = bool(lines) and _columns(lines[0]) == 3 and not lines[0].startswith("#version:")
     for number, line in enumerate(lines, start=1):
@@ -122,7 +122,7 @@ class MosesTokenizer:
     def __init__(self, language: str, name: str = "moses") -> None:
         from sacremoses import MosesTokenizer as Moses
 
-        self._moses: Any = Moses(lang=language)
+        self._moses = Moses(lang=language)
         as_fairseq = name == "fairseq-moses"
         self._options = {"escape": as_fairseq, "aggressive_dash_splits": as_fairseq}
 
@@ -132,12 +132,12 @@ class MosesTokenizer:
 
 
 class MosesDetokenizer:
-    """sacremoses the other way: words put together as people write them."""
+    """sacremoses' detokenizer: joins words into text as people write it."""
 
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer as Moses
 
-        self._moses: Any = Moses(lang=language)
+        self._moses = Moses(lang=language)
 
     def __call__(self, words: Sequence[str]) -> str:
         """The text of words."""

@@ -4,11 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Protocol
 
 from ..alignment.pieces import Sentence, segment
 from ..errors import NormalignError
 from .tags import TAGS
+
+
+class Dictionary(Protocol):
+    """The part of a fairseq dictionary that is used here: pieces by index, and indices by piece."""
+
+    symbols: list[str]
+    nspecial: int
+    """How many of the first symbols are no pieces: start and end of sentence, padding, unknown."""
+    unk_word: str
+
+    def __len__(self) -> int:
+        """Return how many symbols there are."""
+        ...
+
+    def __getitem__(self, index: int) -> str:
+        """Return the piece of an index."""
+        ...
+
+    def index(self, piece: str) -> int:
+        """Return the index of a piece; that of the unknown one if it is not there."""
+        ...
+
+    def bos(self) -> int:
+        """Return the index of the start of sentence."""
+        ...
+
+    def eos(self) -> int:
+        """Return the index of the end of sentence."""
+        ...
+
+    def pad(self) -> int:
+        """Return the index of padding."""
+        ...
+
+    def unk(self) -> int:
+        """Return the index of unknown pieces."""
+        ...
+
 
 POST_PROCESS_SCHEMES = {
     None: "words",
@@ -35,7 +73,7 @@ NUMBERS = "numbers"
 """The scheme of fairseq's ``--bpe gpt2``: the dictionary holds the numbers of GPT-2's encoder.json, not pieces."""
 
 
-def scheme_of_dictionary(dictionary: Any) -> str:
+def scheme_of_dictionary(dictionary: Dictionary) -> str:
     """How pieces are marked in a dictionary, by looking at it: a scheme of :func:`segment`, or NUMBERS."""
     symbols = [symbol for symbol in dictionary.symbols[dictionary.nspecial :] if not symbol.startswith("madeupword")]
     if symbols and sum(symbol.isdecimal() for symbol in symbols) * 10 > len(symbols) * 9:
@@ -69,7 +107,7 @@ def check_words_known(scheme: str) -> None:
 class Vocabulary:
     """A fairseq dictionary with its way of marking pieces."""
 
-    def __init__(self, dictionary: Any, scheme: str, *, tags: str = TAGS, ignored: Iterable[int] = ()) -> None:
+    def __init__(self, dictionary: Dictionary, scheme: str, *, tags: str = TAGS, ignored: Iterable[int] = ()) -> None:
         """``ignored``: indices that are never printed, beside the end and the start of a sentence."""
         self.dictionary = dictionary
         self.scheme = "words" if scheme == NUMBERS else scheme

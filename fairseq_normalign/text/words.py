@@ -13,12 +13,16 @@ from __future__ import annotations
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from ..alignment.pieces import Span
 from ..errors import MissingExtra, NormalignError
 from .offsets import piece_spans
+
+if TYPE_CHECKING:
+    import regex
 
 WORD_KINDS = ("spaces", "unicode", "moses", "characters")
 """``spaces``: words are given, separated by ASCII spaces and tabs. ``unicode``: word boundaries of Unicode Annex 29;
@@ -185,7 +189,7 @@ def lowered(text: str) -> str:
     return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
-def _visible(line: str, segments: Any) -> list[Span]:
+def _visible(line: str, segments: Iterable[str]) -> list[Span]:
     """The segments that show something, without white space at their ends; together the segments are the line."""
     found: list[Span] = []
     position = 0
@@ -216,23 +220,23 @@ def _exactly(line: str, words: Sequence[str]) -> list[Span]:
 
 
 @functools.cache
-def _word_borders() -> Any:
-    regex = _regex()
-    return regex.compile(r"\b", flags=regex.V1 | regex.WORD)
+def _word_borders() -> regex.Pattern[str]:
+    package = _regex()
+    return package.compile(r"\b", flags=package.V1 | package.WORD)
 
 
 @functools.cache
-def _characters() -> Any:
+def _characters() -> regex.Pattern[str]:
     return _regex().compile(r"\X")
 
 
 @functools.cache
-def _unspaced() -> Any:
+def _unspaced() -> regex.Pattern[str]:
     scripts = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar")
     return _regex().compile("[" + "".join(rf"\p{{Script_Extensions={script}}}" for script in scripts) + _WIDE_MARKS)
 
 
-def _regex() -> Any:
+def _regex() -> ModuleType:
     """The package ``regex``: its tables of word boundaries follow Unicode, and it is released every few months."""
     try:
         import regex
@@ -247,5 +251,5 @@ def _moses(language: str) -> Callable[[str], list[str]]:
         from sacremoses import MosesTokenizer
     except ImportError:
         raise MissingExtra("sacremoses", "words", "the Moses tokenizer") from None
-    tokenizer: Any = MosesTokenizer(lang=language)
+    tokenizer = MosesTokenizer(lang=language)
     return lambda line: tokenizer.tokenize(line, escape=False)

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from ..errors import NormalignError
 
@@ -18,7 +18,17 @@ FOLDER = Path(__file__).parent
 LANGUAGES = ("de", "en")
 FILES = ("de-en.pt", "en-de.pt", "codes", "dict.de.txt", "dict.en.txt", "text.de", "text.en", "gold.talp", "README.md")
 """What a copy of the toy holds."""
-LOADING: dict[str, Any] = {"bpe_codes": str(FOLDER / "codes"), "tokenizer": "moses", "lowercase": True}
+
+
+class Loading(TypedDict):
+    """How models are loaded: the options of :func:`fairseq_normalign.load` that the toy needs."""
+
+    bpe_codes: str
+    tokenizer: str
+    lowercase: bool
+
+
+LOADING: Loading = {"bpe_codes": str(FOLDER / "codes"), "tokenizer": "moses", "lowercase": True}
 """How its models are loaded, beside their paths."""
 
 

@@ -110,7 +110,7 @@ def test_json_spans_touch_words_and_keep_their_keys(tmp_path):
     text = "Frau Anna-Maria, hier."
     record = {"text": text, "spans": [{"start": 5, "end": 15, "label": "PER", "id": "x"}]}
     (source,) = read_json_labels(written(tmp_path, json.dumps(record)), None, unicode_words)
-    labels, _ = source.extra
+    labels = source.labels
     assert labels[0].words == (1, 4)  # Anna - Maria
     target = "here is Anna-Maria"
     found, notes = project_labels(LinkedPair(7, 5, links_of("1-2 2-3 3-4 5-0")), labels)
@@ -146,10 +146,10 @@ def test_conll_there_and_back(tmp_path):
     text = "# a comment\nAnna\tNNP\tB-PER\nsings\tVB\tO\n\n\nIn IN O\nRome NNP B-LOC\n"
     sides = list(read_conll(written(tmp_path, text)))
     assert [side.text for side in sides] == ["Anna sings", "In Rome"]
-    assert [[label.words for label in side.extra[0]] for side in sides] == [[(0, 1)], [(1, 2)]]
+    assert [[label.words for label in side.labels] for side in sides] == [[(0, 1)], [(1, 2)]]
     handle = io.StringIO()
     for side in sides:
-        assert write_conll(handle, side, side.extra[0]) == []
+        assert write_conll(handle, side, side.labels) == []
     assert handle.getvalue() == "Anna\tB-PER\nsings\tO\n\nIn\tO\nRome\tB-LOC\n\n"
 
 

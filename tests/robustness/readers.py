@@ -99,7 +99,7 @@ MARKED = b'See <a href="x">the <b>page</b></a>.<br/>\n<!-- c -->a &amp; b<script
 
 def _json_labels(content: bytes, folder: Path) -> None:
     for side in read_json_labels(_file(folder, content), None, space_words):
-        labels, spans = side.extra
+        labels, spans = side.labels, side.spans
         assert len(labels) == len(spans)
         assert all(0 <= label.words[0] <= label.words[1] <= len(side.words) for label in labels)
 
@@ -108,9 +108,9 @@ def _conll(content: bytes, folder: Path) -> None:
     sides = list(read_conll(_file(folder, content)))
     again = io.StringIO()
     for side in sides:
-        assert not write_conll(again, side, side.extra[0])
+        assert not write_conll(again, side, side.labels)
     written = list(read_conll(_file(folder, again.getvalue().encode(), "again")))
-    assert [side.extra[0] for side in written] == [side.extra[0] for side in sides]
+    assert [side.labels for side in written] == [side.labels for side in sides]
 
 
 def _markup(content: bytes, folder: Path) -> None:

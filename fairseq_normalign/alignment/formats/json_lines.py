@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -46,7 +45,7 @@ def to_json(pair: AlignedPair) -> str:
     """
     links = []
     for source, target, sure in pair.links:
-        link: dict[str, Any] = {"source": source, "target": target}
+        link: dict[str, object] = {"source": source, "target": target}
         if (source, target) in pair.confidences:
             link["confidence"] = round(pair.confidences[source, target], 6)
         links.append(link if sure else {**link, "sure": False})
@@ -92,19 +91,23 @@ def from_json(line: str, place: str) -> AlignedPair:
     return AlignedPair(texts[0], texts[1], words[0], words[1], found_links, confidences)
 
 
-def _list(record: dict[str, Any], key: str, place: str) -> list[Any]:
+def _list(record: Mapping[str, object], key: str, place: str) -> list[object]:
     value = record.get(key)
     if not isinstance(value, list):
         raise NormalignError(f"{place}: '{key}' has to be a list")
     return value
 
 
-def _spans(record: dict[str, Any], key: str, text: str, place: str) -> list[Span]:
+def _spans(record: Mapping[str, object], key: str, text: str, place: str) -> list[Span]:
     found: list[Span] = []
     last = 0
     for span in _list(record, key, place):
-        good = isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)
-        if not good or not last <= span[0] <= span[1] <= len(text):
+        if not (
+            isinstance(span, list)
+            and len(span) == 2
+            and all(type(number) is int for number in span)
+            and last <= span[0] <= span[1] <= len(text)
+        ):
             raise NormalignError(
                 f"{place}: {str(span)[:40]!a} in '{key}' is no range of characters behind the last one"
             )
@@ -113,7 +116,7 @@ def _spans(record: dict[str, Any], key: str, text: str, place: str) -> list[Span
     return found
 
 
-def _link(link: Any, lengths: tuple[int, int], place: str) -> tuple[int, int, float | None, bool]:
+def _link(link: object, lengths: tuple[int, int], place: str) -> tuple[int, int, float | None, bool]:
     """-> source, target, confidence or None, sure."""
     if not isinstance(link, dict) or type(link.get("source")) is not int or type(link.get("target")) is not int:
         raise NormalignError(f"{place}: {str(link)[:60]!a} is not a link with 'source' and 'target'")
@@ -133,7 +136,7 @@ class JsonLines:
     def __init__(self, lines: ByteLines) -> None:
         self._lines = lines
         self.pairs: list[AlignedPair] = []
-        """Those taken last."""
+        """The pairs of the lines that were taken last."""
 
     def take(self, count: int) -> Block:
         """The next sentences; fewer than ``count`` at the end."""

@@ -6,7 +6,7 @@ import argparse
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -81,7 +81,7 @@ def check_sizes(state: dict[str, Any], name: str) -> None:
             raise NormalignError(f"{name}: refused: it asks for {key} {value}, its parameters have room for {allowed}")
 
 
-def _layer_count(tensors: dict[str, Any], side: str) -> int:
+def _layer_count(tensors: Iterable[object], side: str) -> int:
     numbers = (re.match(rf"{side}\.(?:sentence_encoder\.)?layers\.(\d{{1,6}})\.", key) for key in map(str, tensors))
     return max((int(found[1]) + 1 for found in numbers if found), default=0)
 
@@ -89,7 +89,7 @@ def _layer_count(tensors: dict[str, Any], side: str) -> int:
 # -- arguments that fairseq evaluates ---------------------------------------------------------------------------------
 
 
-def check_references(state: Any, name: str) -> None:
+def check_references(state: object, name: str) -> None:
     """Refuse arguments that omegaconf would compute, as ``${oc.env:HOME}``: they can read what is not in the file.
 
     A reference to another argument, as ``${optimization.lr}``, is what fairseq itself writes, and harmless.
@@ -99,7 +99,7 @@ def check_references(state: Any, name: str) -> None:
             raise NormalignError(f"{name}: refused: its argument {_shown(text)} asks for something outside of the file")
 
 
-def _strings(*values: Any) -> Iterator[str]:
+def _strings(*values: object) -> Iterator[str]:
     """Every text in nested namespaces, mappings and lists, as it is written: no reference is followed."""
     from omegaconf import OmegaConf
 
@@ -116,7 +116,7 @@ def _strings(*values: Any) -> Iterator[str]:
             yield from _strings(*value)
 
 
-def check_arguments(state: Any, name: str) -> None:
+def check_arguments(state: object, name: str) -> None:
     """Refuse a checkpoint whose arguments hold code where fairseq would evaluate it, or text where it would compute."""
     if not isinstance(state, dict):
         raise NormalignError(f"{name}: not a fairseq checkpoint (a {type(state).__name__} instead of a dictionary)")
@@ -132,7 +132,7 @@ def check_arguments(state: Any, name: str) -> None:
                 ) from None
 
 
-def _arguments(*containers: Any) -> Iterator[tuple[str, Any]]:
+def _arguments(*containers: Any) -> Iterator[tuple[str, object]]:
     """Every (name, value) in nested namespaces and mappings."""
     for container in containers:
         if isinstance(container, argparse.Namespace):

@@ -41,7 +41,7 @@ def allow_list() -> list[Any]:
 def _numpy_types() -> list[Any]:
     """A training run with ``--eval-bleu`` stores numpy scalars; numpy 1 wrote them under other module names."""
     package = "numpy._core" if hasattr(np, "_core") else "numpy.core"
-    multiarray: Any = importlib.import_module(f"{package}.multiarray")
+    multiarray = importlib.import_module(f"{package}.multiarray")
     functions = [multiarray._reconstruct, multiarray.scalar]
     renamed: list[Any] = [
         (function, f"{package}.multiarray.{function.__name__}")
@@ -79,7 +79,7 @@ def _meter_types() -> list[Any]:
     return [*classes, *((cls, f"fairseq.meters.{cls.__name__}") for cls in classes)]
 
 
-def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ignored: Any) -> Any:
+def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ignored: object) -> Any:
     """``torch.load`` that runs nothing: what the allow-list does not name is refused, in one line, by name.
 
     ``mmap``: read the tensors of a file only when they are used.
@@ -130,7 +130,7 @@ def check_archive(handle: Any, name: str) -> None:
     handle.seek(0)
 
 
-def _name_of(file: Any) -> str:
+def _name_of(file: object) -> str:
     return str(file if isinstance(file, (str, Path)) else getattr(file, "name", "checkpoint"))
 
 
@@ -184,8 +184,10 @@ def without_fused_projections(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_unknown_parts(state: Any) -> Any:
-    """An old checkpoint without its criterion and the like, where they are of somebody's own code: only training needs
-    them. A task or architecture that is not known is said in one line."""
+    """Return an old checkpoint without the parts that only training needs, such as a criterion, whose code is unknown.
+
+    An unknown task or architecture is an error of one line.
+    """
     args = state.get("args")
     if not isinstance(args, argparse.Namespace):
         return state

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ...errors import NormalignError
 from ...text.encoding import EncodedLine
@@ -34,7 +35,7 @@ def keep_every_sentence(dataset: Any) -> None:
         return
     original = dataset.batch_by_size
 
-    def batch_by_size(indices: Any, *args: Any, **options: Any) -> list[Any]:
+    def batch_by_size(indices: ArrayLike, *args: Any, **options: Any) -> list[Any]:
         indices = np.asarray(indices)
         if not len(indices):
             return []
@@ -63,7 +64,7 @@ def post_process_original_text(dataset: Any, symbol: str | None) -> None:
             side.get_original_text = get_original_text  # type: ignore[union-attr]
 
 
-def sentence_numbers(dataset: Any, indices: Any) -> np.ndarray:
+def sentence_numbers(dataset: Any, indices: ArrayLike) -> np.ndarray:
     """The numbers of the sentences at ``indices``: a dataset of several directions counts batches, not sentences.
 
     Nothing for several directions at once, as in training.

@@ -1,4 +1,4 @@
-"""fairseq's dictionaries, read so that a damaged one is said where it is damaged."""
+"""fairseq's dictionaries, read so that an error names the damaged line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ENTRY = re.compile(rf"(?P<symbol>.+) (?P<count>[0-9]{{1,18}})(?P<overwrite> {OV
 
 
 def load_dictionary(path: str | Path) -> Any:
-    """The dictionary at ``path``: a line ``symbol count`` an entry.
+    """Return the dictionary at ``path``, a file with one line ``symbol count`` per entry.
 
     Lines end at ``\\n`` alone; a byte-order mark and Windows line ends are no part of a symbol.
     """

@@ -106,5 +106,5 @@ class MaskedObserver(OneSided):
             self._encoder(tokens)
 
     def projections(self) -> list[Projections]:
-        """The parameters of f, a layer each."""
+        """Return the parameters of f, one entry per layer."""
         return [projections_of_attention(layer.self_attn) for layer in self._layers]

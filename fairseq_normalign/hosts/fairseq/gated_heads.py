@@ -13,7 +13,7 @@ from ...errors import NormalignError
 from .head_gates import HeadGates
 
 Heads = Mapping[str, Sequence[int]]
-"""By kind of attention: how many heads each layer has."""
+"""Kind of attention -> how many heads each layer has."""
 
 
 def gated_kinds(text: str | None) -> list[str]:
@@ -26,7 +26,7 @@ def gated_kinds(text: str | None) -> list[str]:
 
 
 def attentions(model: Any, kind: str) -> list[Any]:
-    """The attention modules of a kind, a layer each."""
+    """Return the attention modules of a kind, one per layer."""
     layers = model.encoder.layers if kind == "encoder" else model.decoder.layers
     # by number: iterating over LayerDrop's list leaves layers out in training mode
     found = [layers[number] for number in range(len(layers))]
@@ -39,7 +39,7 @@ def attention_name(kind: str, layer: int) -> str:
     return f"{side}.layers.{layer}.{'encoder_attn' if kind == 'cross' else name}"
 
 
-def add_gates(model: nn.Module, kinds: Sequence[str], start: float, speed: float) -> None:
+def add_gates(model: Any, kinds: Sequence[str], start: float, speed: float) -> None:
     """Put a gate on every head of these kinds of attention."""
     for kind in kinds:
         for attention in attentions(model, kind):
@@ -51,7 +51,7 @@ def add_gates(model: nn.Module, kinds: Sequence[str], start: float, speed: float
         _leave_fused_layer(model)
 
 
-def gates_of(model: nn.Module) -> Iterator[tuple[str, HeadGates]]:
+def gates_of(model: Any) -> Iterator[tuple[str, HeadGates]]:
     """Every layer's gates, with the kind of their attention."""
     for name, module in model.named_modules():
         if isinstance(module, HeadGates):
@@ -67,7 +67,7 @@ def _compute_step_by_step(attention: Any) -> None:
 
 
 def write_heads(heads: Heads) -> str:
-    """As an argument of a checkpoint: 'encoder:4,2;cross:1,0'."""
+    """Return the heads as a checkpoint keeps them in its arguments: 'encoder:4,2;cross:1,0'."""
     return ";".join(f"{kind}:{','.join(map(str, counts))}" for kind, counts in heads.items())
 
 
@@ -89,7 +89,7 @@ def width_of(heads: int, head_dim: int) -> int:
     return heads * head_dim if heads else 1
 
 
-def shrink(model: nn.Module, heads: Heads) -> None:
+def shrink(model: Any, heads: Heads) -> None:
     """Make attention layers as small as ``heads`` says; their parameters are new."""
     for kind, counts in heads.items():
         modules = attentions(model, kind)

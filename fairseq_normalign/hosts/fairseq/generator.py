@@ -23,7 +23,7 @@ from .frame import Frame
 
 
 class AlignedPair(Protocol):
-    """As much of an aligned pair as is printed or dumped."""
+    """The part of an aligned pair that is printed or dumped."""
 
     source: Sentence
     target: Sentence
@@ -71,16 +71,16 @@ class PrintedAlignment(list):
 
 
 @contextlib.contextmanager
-def encoders_overheard(models: Sequence[Any]) -> Iterator[list[Any]]:
+def encoders_overheard(models: Sequence[Any]) -> Iterator[list[object]]:
     """What the encoder of each model returns while this lasts; nothing, if one of them does not run exactly once.
 
     The search has encoded the sources already. fairseq calls ``encoder.forward`` itself, where no hook is.
     """
-    heard: list[list[Any]] = [[] for _ in models]
-    results: list[Any] = []
+    heard: list[list[object]] = [[] for _ in models]
+    results: list[object] = []
     own = [vars(model.encoder).get("forward") for model in models]
 
-    def overheard(forward: Callable[..., Any], kept: list[Any]) -> Callable[..., Any]:
+    def overheard(forward: Callable[..., Any], kept: list[object]) -> Callable[..., Any]:
         def call(*args: Any, **options: Any) -> Any:
             returned = forward(*args, **options)
             kept.append(copy.copy(returned))  # LightConv of fairseq 0.12.2 reorders a search's rows in place
@@ -166,7 +166,7 @@ class AligningGenerator:
                 if not bool(torch.isfinite(parameter).all()):
                     raise NormalignError(f"sentence {', '.join(batch.names)}: NaN or infinity in the parameter {name}")
 
-    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[Any]) -> None:
+    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[object]) -> None:
         targets = [self._pieces(hypo["tokens"]) for _, hypo in printed]
         batch = self._batch(sample, targets, [row for row, _ in printed], encoded)
         dumped = self.dump is not None
@@ -178,7 +178,7 @@ class AligningGenerator:
             self._write(pairs, [(ids[row], hypo) for row, hypo in printed])
 
     def _batch(
-        self, sample: dict[str, Any], targets: Sequence[Tensor], rows: Sequence[int], encoded: Sequence[Any] = ()
+        self, sample: dict[str, Any], targets: Sequence[Tensor], rows: Sequence[int], encoded: Sequence[object] = ()
     ) -> Batch:
         ids, tokens = _ids(sample), sample["net_input"]["src_tokens"]
         source, target = self.vocabularies

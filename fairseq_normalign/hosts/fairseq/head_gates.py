@@ -8,7 +8,6 @@ test time there is no chance: a gate is closed, 0, where 0 is likelier than 1, a
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -62,10 +61,10 @@ class HeadGates(nn.Module):
         """[H]."""
         return self.sample() if self.training else self.is_open().float()
 
-    def on_values(self, projection: nn.Module, args: Any, values: Tensor) -> Tensor:
+    def on_values(self, projection: nn.Module, args: tuple, values: Tensor) -> Tensor:
         """A forward hook for the value projection: [..., H * D], each head times its gate.
 
-        As good as a gate on the head's output, and whoever reads the values reads what is really added.
+        This has the same effect as a gate on the head's output, and the values that are read are those really added.
         """
         gates = self().to(values.dtype)
         return values * gates.repeat_interleave(values.size(-1) // gates.numel())

@@ -16,6 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from torch import nn
 
 from ...errors import NormalignError
+from ...text.vocabulary import Dictionary
 from .checkpoints import check_names
 from .register import register
 
@@ -31,12 +32,12 @@ class LoadedModels:
     task: Any
 
     @property
-    def source_dictionary(self) -> Any:
+    def source_dictionary(self) -> Dictionary:
         """fairseq's dictionary of the source language."""
         return self.task.source_dictionary
 
     @property
-    def target_dictionary(self) -> Any:
+    def target_dictionary(self) -> Dictionary:
         """fairseq's dictionary of the target language."""
         return self.task.target_dictionary
 
@@ -57,7 +58,7 @@ def load_models(
     data: str | Path | None = None,
     source_lang: str | None = None,
     target_lang: str | None = None,
-    options: Mapping[str, Any] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> LoadedModels:
     """Load the checkpoint(s) ``a.pt:b.pt`` with the dictionaries in ``data``, or else beside the first checkpoint.
 

@@ -72,7 +72,9 @@ def replace_eval() -> None:
 class _LiteralEval:
     """An import hook: a module of fairseq that is imported has no ``eval`` but the parser of literals."""
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name.split(".")[0] not in HOST_PACKAGES:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
@@ -80,7 +82,7 @@ class _LiteralEval:
             return None
         execute = spec.loader.exec_module
 
-        def execute_without_eval(module: Any) -> None:
+        def execute_without_eval(module: types.ModuleType) -> None:
             module.__dict__["eval"] = literal
             execute(module)
 

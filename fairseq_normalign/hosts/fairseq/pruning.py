@@ -22,13 +22,13 @@ GATES = "gates.location"
 
 @dataclass(frozen=True)
 class Pruned:
-    """What went and what stayed."""
+    """How many heads and parameters there were before and after pruning."""
 
     before: dict[str, list[int]]
-    """By kind of attention: heads of each layer."""
+    """Kind of attention -> how many heads each layer had."""
     after: dict[str, list[int]]
     parameters: tuple[int, int]
-    """Before and after, gates not counted."""
+    """Number of parameters before and after, gates not counted."""
 
 
 def prune(path: str | Path, output: str | Path) -> Pruned:

@@ -15,6 +15,7 @@ from ...attribution.records import KINDS, Attention, AttentionBlock, CrossAttent
 from ...errors import NormalignError
 from ..evaluating import evaluating
 from ..projections import projections_of
+from ..protocol import Record, Take
 
 Read = TypeVar("Read")
 
@@ -39,12 +40,12 @@ def decoder_layers(model: nn.Module) -> list[nn.Module]:
     return layers
 
 
-def every_layer_of(found: Any) -> list[nn.Module]:
+def every_layer_of(found: object) -> list[nn.Module]:
     """Return the layers of a stack by number: iterating over LayerDrop's list leaves layers out in training mode."""
     return [found[number] for number in range(len(found))] if isinstance(found, nn.ModuleList) else []
 
 
-def _is_readable(attention: Any) -> bool:
+def _is_readable(attention: object) -> bool:
     return all(hasattr(attention, name) for name in ("num_heads", "v_proj", "out_proj"))
 
 
@@ -70,7 +71,7 @@ def teacher_forcing(model: nn.Module) -> Iterator[None]:
             module.beam_size = beam
 
 
-def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: Any) -> None:
+def run_decoder(model: Any, prev_output_tokens: Tensor, encoder_out: object) -> None:
     """A forced pass over [B, T]. A model that aligns with the whole target in view, as fairseq's transformer_align can
     (``--full-context-alignment``), is read so: it learned to look at the source that way.
     """
@@ -87,9 +88,9 @@ def gives_features(model: Any) -> bool:
 
 def run_recorded(
     model: nn.Module,
-    run: Callable[[], Any],
+    run: Callable[[], object],
     layers: Sequence[int],
-    take: Callable[[int, Any], None],
+    take: Take,
     *,
     kind: str = "cross",
     blocks: bool = False,
@@ -104,7 +105,7 @@ def run_recorded(
     modules = attention_layers(model, kind)
     waiting, last = set(layers), max(layers)
 
-    def hand_on(index: int, record: Any) -> None:
+    def hand_on(index: int, record: Record) -> None:
         take(index, record)
         waiting.discard(index)
         if index == last:
@@ -265,7 +266,7 @@ class _BlockHooks:
     def _after_attention(self, index: int, record: Attention) -> None:
         self.seen["attention"] = record
 
-    def _after_norm(self, module: Any, args: tuple[Tensor], output: Tensor) -> None:
+    def _after_norm(self, module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
         norm = norm_record(module, args[0])
         if self.pre_norm:
             self.seen.update(residual=args[0], norm_before=norm)

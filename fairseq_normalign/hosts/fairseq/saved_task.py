@@ -40,7 +40,7 @@ def rebuild_task(
     path: Path,
     directory: Path,
     languages: tuple[str | None, str | None],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> Any:
     """The task of the checkpoint at ``path``, with the dictionaries in ``directory``, for one direction.
 
@@ -88,7 +88,7 @@ def _settings(saved: Any, stock: type) -> Any:
         return OmegaConf.create({**vars(dataclass()), **given})
 
 
-def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+def _given(options: Mapping[str, object]) -> dict[str, object]:
     given = {name: value for name, value in options.items() if value is not None}
     if any(name in given for name in LANGUAGES):
         given = {**dict.fromkeys(LANGUAGES[:2]), **given}

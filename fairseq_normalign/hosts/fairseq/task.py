@@ -22,6 +22,7 @@ from fairseq.utils import split_paths
 from torch import nn
 
 from ...errors import NormalignError
+from ...text.vocabulary import Dictionary
 from .checkpoints import check_names
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
@@ -38,8 +39,8 @@ class HostTask:
     cfg: Any
     args: Any
     datasets: dict[str, Any]
-    source_dictionary: Any
-    target_dictionary: Any
+    source_dictionary: Dictionary
+    target_dictionary: Dictionary
 
     @property
     def settings(self) -> Any:
@@ -48,7 +49,7 @@ class HostTask:
 
     @property
     def languages(self) -> tuple[str, str]:
-        """Source and target."""
+        """The source and the target language."""
         return self.settings.source_lang, self.settings.target_lang
 
     @property
@@ -58,7 +59,7 @@ class HostTask:
 
     @property
     def serves_every_direction(self) -> bool:
-        """Whether one encoder and decoder do so, told apart by tags alone."""
+        """Whether one encoder and one decoder serve all directions, which only language tags tell apart."""
         return False
 
     def frame(self) -> Frame:
@@ -126,7 +127,7 @@ class HostTask:
         return parts["-".join(self.languages)] if "" not in parts else model
 
     def _check_embeddings(self, model: nn.Module, parameters: dict[str, Any], *ignored: Any) -> None:
-        """Before parameters are loaded: dictionaries that do not fit say which of the two, and by how much."""
+        """Check that dictionaries fit the parameters to load; an error names the dictionary and the difference."""
         if getattr(self, "training", False):  # all directions at once: each has its own dictionaries
             return
         sides = {
@@ -188,12 +189,12 @@ class MultiSimpleEpochHost(HostTask):
 
     @property
     def is_multilingual(self) -> bool:
-        """It does."""
+        """Always true: the model translates in several directions."""
         return True
 
     @property
     def serves_every_direction(self) -> bool:
-        """It does."""
+        """Always true: one encoder and decoder, with language tags."""
         return True
 
     def reversed(self) -> Any:
@@ -229,12 +230,12 @@ class MultilingualHost(HostTask):
 
     @property
     def is_multilingual(self) -> bool:
-        """It does."""
+        """Always true: the model translates in several directions."""
         return True
 
     @classmethod
     def prepare_settings(cls, cfg: Any) -> None:
-        """Both languages or none."""
+        """Check that both languages are given, or none."""
         check_both_languages(cfg)
 
     def frame(self) -> Frame:

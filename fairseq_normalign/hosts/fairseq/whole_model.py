@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from ...attribution.records import (
     KINDS,
@@ -116,7 +117,7 @@ class ForcedView:
         )
 
 
-def _picked(inputs: Mapping[str, Any], rows: Tensor, size: int) -> dict[str, Any]:
+def _picked(inputs: Mapping[str, object], rows: Tensor, size: int) -> dict[str, Any]:
     """The rows of everything in ``inputs`` that has one for each sentence."""
     return {
         name: value[rows] if isinstance(value, Tensor) and value.dim() and value.size(0) == size else value
@@ -151,7 +152,7 @@ def _all_blocks(model: nn.Module, kind: str) -> Iterator[list[AttentionBlock]]:
 def _feed_forwards(model: nn.Module, side: str) -> Iterator[list[FeedForward]]:
     """The feed-forwards of the encoder or the decoder, filled while the model runs."""
     found: list[FeedForward] = []
-    handles: list[Any] = []
+    handles: list[RemovableHandle] = []
     for layer in every_layer_of(getattr(model, side).layers):
         for extra in ("ffn_layernorm", "w_resid"):
             if getattr(layer, extra, None) is not None:
@@ -167,19 +168,19 @@ def _feed_forwards(model: nn.Module, side: str) -> Iterator[list[FeedForward]]:
             handle.remove()
 
 
-def _feed_forward_hooks(layer: Any, found: list[FeedForward]) -> list[Any]:
+def _feed_forward_hooks(layer: Any, found: list[FeedForward]) -> list[RemovableHandle]:
     seen: dict[str, Any] = {}
 
     def see(name: str) -> Any:
         return lambda module, args: seen.__setitem__(name, args[0].transpose(0, 1))
 
-    def see_norm(module: Any, args: tuple[Tensor], output: Tensor) -> None:
+    def see_norm(module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
         norm = norm_record(module, args[0])
         seen["norm"] = norm
         if not layer.normalize_before:
             hand_over()
 
-    def see_end(module: nn.Module, args: Any, output: Any) -> None:
+    def see_end(module: nn.Module, args: tuple, output: object) -> None:
         if layer.normalize_before:
             hand_over()
 

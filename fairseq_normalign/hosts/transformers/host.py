@@ -169,7 +169,7 @@ def _inventory(tokenizer: Tokenizer) -> Inventory:
     return Inventory(tokenizer.symbols(), special)
 
 
-def _one(index: Any) -> int:
+def _one(index: object) -> int:
     """The end of a sentence; a configuration may list several."""
     found = index[0] if isinstance(index, list | tuple) and index else index
     if not isinstance(found, int):

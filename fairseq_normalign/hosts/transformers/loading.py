@@ -191,7 +191,7 @@ def _inside(file: Path, folder: Path) -> Path:
     return place
 
 
-def _read(file: Path, folder: Path) -> dict[str, Any]:
+def _read(file: Path, folder: Path) -> dict[str, object]:
     try:
         found = json.loads(_inside(file, folder).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

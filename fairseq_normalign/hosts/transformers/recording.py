@@ -9,11 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import NormalignError
 from ..evaluating import evaluating
-from ..protocol import Take
+from ..protocol import Record, Take
 from .structure import Structure, Sublayer
 
 
@@ -22,7 +23,7 @@ class Enough(Exception):
 
 
 @contextlib.contextmanager
-def reading(model: Any) -> Iterator[None]:
+def reading(model: nn.Module) -> Iterator[None]:
     """For as long as it is read, the model is in evaluation mode, without gradients and with plain attention.
 
     Only plain ("eager") attention returns its weights. Whatever the user had set is restored.
@@ -64,7 +65,7 @@ def picked(inputs: Mapping[str, Tensor], rows: Sequence[int] | Tensor) -> dict[s
 
 def run_recorded(
     structure: Structure,
-    run: Callable[[], Any],
+    run: Callable[[], object],
     layers: Sequence[int],
     take: Take,
     *,
@@ -79,7 +80,7 @@ def run_recorded(
     """
     waiting, last = set(layers), max(layers)
 
-    def hand_on(index: int, record: Any) -> None:
+    def hand_on(index: int, record: Record) -> None:
         take(index, record)
         waiting.discard(index)
         if index == last:
@@ -120,7 +121,7 @@ class _AttentionHooks:
             for handle in handles:
                 handle.remove()
 
-    def _handles(self) -> list[Any]:
+    def _handles(self) -> list[RemovableHandle]:
         attention, value = self.sublayer.attention, self.sublayer.value
         handles = [value.register_forward_hook(self._after_values), attention.register_forward_hook(self._after)]
         if "output_attentions" in inspect.signature(attention.forward).parameters:  # FSMT: weights only when asked for
@@ -155,7 +156,7 @@ class _AttentionHooks:
 class _BlockHooks(_AttentionHooks):
     """Record blocks: attention, residual connection, and the norm before or after it, as they are seen to run."""
 
-    def _handles(self) -> list[Any]:
+    def _handles(self) -> list[RemovableHandle]:
         part = self.sublayer
         return [
             *super()._handles(),
@@ -167,7 +168,7 @@ class _BlockHooks(_AttentionHooks):
     def _before_query(self, module: nn.Module, args: tuple[Tensor]) -> None:
         self.seen.setdefault("residual", args[0])  # known already where the norm is before the attention
 
-    def _after_norm(self, module: Any, args: tuple[Tensor], output: Tensor) -> None:
+    def _after_norm(self, module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
         norm = norm_record(module, self.sublayer.batch_first(args[0]))
         if "attention" in self.seen:
             if norm is None:
@@ -206,6 +207,6 @@ def _ask_for_weights(module: nn.Module, args: tuple, kwargs: dict) -> tuple[tupl
     return args, {**kwargs, "output_attentions": True}
 
 
-def norm_record(norm: Any, inputs: Tensor) -> Norm | None:
+def norm_record(norm: nn.Module, inputs: Tensor) -> Norm | None:
     """A LayerNorm and its inputs [B, T, C]; None for a norm of another kind, such as T5's, which does not centre."""
     return Norm(inputs, norm.weight, norm.bias, norm.eps) if isinstance(norm, nn.LayerNorm) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from ...errors import NormalignError
 
@@ -17,7 +16,7 @@ SIZE = re.compile(
 AT_LEAST_ONE = re.compile(r"^((en|de)coder_(layers|attention_heads|ffn_dim)|num_heads|num_layers|d_model|d_ff|d_kv)$")
 
 
-def check_sizes(config: Mapping[str, Any], folder: Path, weights: str) -> None:
+def check_sizes(config: Mapping[str, object], folder: Path, weights: str) -> None:
     """Refuse sizes that no model has, or that the files of the weights (their pattern) have no room for."""
     room = sum(file.stat().st_size for file in folder.glob(weights))
     for key, value in config.items():

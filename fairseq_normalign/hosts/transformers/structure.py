@@ -27,9 +27,9 @@ class Sublayer:
     """One attention with the norms before and after it."""
 
     attention: Any
-    query: Any
-    value: Any
-    out: Any
+    query: nn.Linear
+    value: nn.Linear
+    out: nn.Linear
     norm: nn.Module
     """The norm of this attention: before it in a pre-norm layer, after its residual connection in a post-norm one."""
     next_norm: nn.Module
@@ -83,7 +83,7 @@ class Structure:
             raise NormalignError(f"{type(self.model).__name__}: its {kind} has no self-attention that can be read")
         return [sublayer for sublayer in found if sublayer is not None]
 
-    def layers(self, side: str) -> list[Any]:
+    def layers(self, side: str) -> list[nn.Module]:
         """The layers of the 'encoder' or the 'decoder'."""
         return _layers(self.encoder if side == "encoder" else self.decoder)
 
@@ -96,12 +96,12 @@ class Structure:
         return found
 
 
-def _layers(side: Any) -> list[Any]:
+def _layers(side: nn.Module | None) -> list[nn.Module]:
     found = getattr(side, "layers", None) or getattr(side, "block", None)
     return list(found) if isinstance(found, nn.ModuleList) else []
 
 
-def _sublayer(layer: Any, kind: str) -> Sublayer | None:
+def _sublayer(layer: nn.Module, kind: str) -> Sublayer | None:
     """The attention of ``kind`` (encoder, decoder, cross) of a layer, or None where the layer is built otherwise."""
     parts = _parts_of_t5(layer, kind) if isinstance(getattr(layer, "layer", None), nn.ModuleList) else None
     parts = parts or _parts_of_bart(layer, kind)
@@ -122,7 +122,7 @@ Parts = tuple[Any, Any, Any]
 """The attention, its norm and the next norm."""
 
 
-def _parts_of_bart(layer: Any, kind: str) -> Parts | None:
+def _parts_of_bart(layer: nn.Module, kind: str) -> Parts | None:
     cross = next((name for name in CROSS if hasattr(layer, name)), CROSS[0])
     name = cross if kind == "cross" else "self_attn"
     last = getattr(layer, "final_layer_norm", None) or getattr(layer, "ff_layer_norm", None)

@@ -114,7 +114,7 @@ class Tokenizer:
 
 
 def _specials(tokenizer: Any, target: bool) -> Specials:
-    """Found by looking at a short text with and without them."""
+    """Return the special pieces, found by encoding a short text with and without them."""
     side = {"text_target": "a"} if target else {"text": "a"}
     bare = list(tokenizer(**side, add_special_tokens=False)["input_ids"])
     whole = list(tokenizer(**side)["input_ids"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
@@ -60,7 +60,7 @@ class BertObserver(OneSided):
             )
 
     def projections(self) -> list[Projections]:
-        """The parameters of f, a layer each."""
+        """Return the parameters of f, one entry per layer."""
         parts = [(layer.attention.self, layer.attention.output.dense) for layer in self._layers]
         return [projections_of(attention.num_attention_heads, attention.value, out) for attention, out in parts]
 
@@ -107,7 +107,7 @@ def _load(path: str | Path) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _layers(model: Any, path: str | Path) -> list[Any]:
+def _layers(model: nn.Module, path: str | Path) -> list[Any]:
     layers = list(getattr(getattr(model, "encoder", None), "layer", []))
     parts = ("self.value", "output.dense", "output.LayerNorm")
     for layer in layers:
@@ -125,13 +125,13 @@ def _hooked(index: int, attention: Any, take: Take) -> Iterator[None]:
     """Hooks on the attention, its value projection and its LayerNorm: together they see the block."""
     seen: dict[str, Any] = {}
 
-    def see_value(module: Any, args: tuple, output: Tensor) -> None:
+    def see_value(module: nn.Module, args: tuple, output: Tensor) -> None:
         seen.update(inputs=args[0], values=output)
 
-    def see_weights(module: Any, args: tuple, output: tuple) -> None:
+    def see_weights(module: nn.Module, args: tuple, output: tuple) -> None:
         seen["weights"] = output[1] if len(output) > 1 else None
 
-    def hand_over(norm: Any, args: tuple[Tensor], output: Tensor) -> None:
+    def hand_over(norm: nn.LayerNorm, args: tuple[Tensor], output: Tensor) -> None:
         if seen.get("weights") is None:
             raise NormalignError(f"layer {index + 1} returns no attention weights")
         dense = attention.output.dense

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.hooks import RemovableHandle
 
 from ...attribution.records import (
     AttentionBlock,
@@ -121,7 +122,7 @@ def _without(inputs: Mapping[str, Tensor], embeddings: Tensor, hidden: Tensor) -
 
 
 @contextlib.contextmanager
-def _hooked(*handles: Any) -> Iterator[None]:
+def _hooked(*handles: RemovableHandle) -> Iterator[None]:
     try:
         yield
     finally:
@@ -157,7 +158,7 @@ def _all_blocks(sublayers: Sequence[Sublayer], kind: str) -> Iterator[list[Atten
 
 
 @contextlib.contextmanager
-def _top_norm(side: Any) -> Iterator[list[Norm]]:
+def _top_norm(side: nn.Module) -> Iterator[list[Norm]]:
     """The LayerNorm after the last layer, if there is one."""
     found: list[Norm] = []
     norm = getattr(side, "layer_norm", None)
@@ -173,10 +174,10 @@ def _top_norm(side: Any) -> Iterator[list[Norm]]:
 
 
 @contextlib.contextmanager
-def _feed_forwards(layers: Sequence[Any], sublayers: Sequence[Sublayer]) -> Iterator[list[FeedForward | None]]:
+def _feed_forwards(layers: Sequence[nn.Module], sublayers: Sequence[Sublayer]) -> Iterator[list[FeedForward | None]]:
     """The feed-forwards of the layers, filled while the model runs."""
     found: list[FeedForward | None] = [None] * len(layers)
-    handles: list[Any] = []
+    handles: list[RemovableHandle] = []
     for index, (layer, sublayer) in enumerate(zip(layers, sublayers, strict=True)):
         if all(hasattr(layer, name) for name in ("fc1", "fc2", "final_layer_norm")):
             handles += _FeedForwardHooks(layer, sublayer, found, index).handles()
@@ -191,7 +192,7 @@ class _FeedForwardHooks:
         self.layer, self.sublayer, self.found, self.index = layer, sublayer, found, index
         self.seen: dict[str, Any] = {}
 
-    def handles(self) -> list[Any]:
+    def handles(self) -> list[RemovableHandle]:
         """The hooks, attached."""
         return [
             self.layer.fc1.register_forward_pre_hook(lambda module, args: self._see("inputs", args[0])),
@@ -203,11 +204,11 @@ class _FeedForwardHooks:
     def _see(self, name: str, tensor: Tensor) -> None:
         self.seen[name] = self.sublayer.batch_first(tensor)
 
-    def _after_norm(self, module: Any, args: tuple[Tensor], output: Tensor) -> None:
+    def _after_norm(self, module: nn.Module, args: tuple[Tensor], output: Tensor) -> None:
         place = "norm_after" if "inner" in self.seen else "norm_before"
         self.seen[place] = norm_record(module, self.sublayer.batch_first(args[0]))
 
-    def _after_layer(self, module: nn.Module, args: Any, output: Any) -> None:
+    def _after_layer(self, module: nn.Module, args: tuple, output: object) -> None:
         seen, self.seen = self.seen, {}
         before, layer = seen.get("norm_before"), self.layer
         block = FeedForward(
