@@ -20,7 +20,7 @@ SAMPLE = 100
 SCORED = 20
 """Pairs whose probability is computed both ways."""
 
-CASED, GLUED, TURNED = "cased", "glued", "turned"
+CASED, GLUED, TURNED, SAME_WAY = "cased", "glued", "turned", "same way"
 
 FEW_CASED_PIECES = 0.005
 """A dictionary with fewer pieces that hold capital letters is one of lower-case text."""
@@ -40,9 +40,17 @@ class Doubt:
     """Something that makes alignments worse without an error."""
 
     kind: str
-    """CASED, GLUED or TURNED."""
+    """CASED, GLUED, TURNED or SAME_WAY."""
     text: str
     """What was seen, for a person."""
+
+
+def doubts_of_both(aligner: BitextAligner, pairs: Sequence[Pair]) -> list[Doubt]:
+    """Return what is wrong with the first of these pairs, and whether the second model translates the same way."""
+    found = doubts_of_text(aligner.forward, pairs)
+    if aligner.backward is None or any(doubt.kind == TURNED for doubt in found):
+        return found
+    return found + _same_way(aligner.backward, [(target, source) for source, target in pairs[:SCORED]])
 
 
 def doubts_of_text(direction: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
@@ -83,7 +91,26 @@ def _glued(side: str, lines: Sequence[Sentence], known: Inventory, scheme: str) 
     return Doubt(GLUED, f"{glued} of {len(words)} {side} words end in punctuation, which the model knows as words")
 
 
+def _same_way(backward: Direction, pairs: Sequence[Pair]) -> list[Doubt]:
+    """The pairs as the second model should read them, target first."""
+    with backward.uncounted():
+        encoded = [pair for pair in backward.encode(pairs) if not isinstance(pair, str)]
+        scored = _better_exchanged(backward, encoded, pairs)
+    if scored is None:
+        return []
+    seen = "the model of the other direction finds the text more probable in the direction of the first"
+    return [Doubt(SAME_WAY, f"{seen} ({scored})")]
+
+
 def _turned(direction: Direction, encoded: Sequence[EncodedPair], pairs: Sequence[Pair]) -> Doubt | None:
+    scored = _better_exchanged(direction, encoded, pairs)
+    if scored is None:
+        return None
+    return Doubt(TURNED, f"the model finds the text more probable with its sides exchanged ({scored})")
+
+
+def _better_exchanged(direction: Direction, encoded: Sequence[EncodedPair], pairs: Sequence[Pair]) -> str | None:
+    """Return both log-probabilities, for a person, if the text is clearly more probable with its sides exchanged."""
     exchanged = [pair for pair in direction.encode([(t, s) for s, t in pairs]) if not isinstance(pair, str)]
     if not encoded or not exchanged:
         return None
@@ -91,8 +118,7 @@ def _turned(direction: Direction, encoded: Sequence[EncodedPair], pairs: Sequenc
     as_given, turned = (sum(one) / len(one) for one in scores)
     if not (math.isfinite(as_given) and turned > as_given + BETTER):  # NaN is for the reader to report
         return None
-    scored = f"{turned:.1f} against {as_given:.1f} nats per piece"
-    return Doubt(TURNED, f"the model finds the text more probable with its sides exchanged ({scored})")
+    return f"{turned:.1f} against {as_given:.1f} nats per piece"
 
 
 def check_mirrored(aligner: BitextAligner) -> None:

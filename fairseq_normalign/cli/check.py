@@ -35,6 +35,7 @@ from .model_arguments import (
     check_sides,
     from_stdin,
     given_text,
+    warn_of_text,
     warn_of_unknown_pieces,
 )
 from .reading_arguments import add_choice_argument, add_reading_arguments
@@ -108,6 +109,7 @@ def _kept_files(args: argparse.Namespace) -> tuple[str, str]:
 def _run(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.checking import Checker, check_bitext
+    from ..aligning.doubts import SAMPLE
 
     bitext = Bitext(*given_text(args))
     total = bitext.count()
@@ -117,6 +119,8 @@ def _run(args: argparse.Namespace, group: Processes) -> None:
     header = "" if args.json else "\t".join(columns) + "\n"
     try:
         aligner = settled_aligner(args, bitext, files, group, verb="check")
+        if files:
+            warn_of_text("normalign check", aligner, bitext.first(SAMPLE))
         with progress_bar(args, total, files) as bar:
             checker = Checker(aligner, full=args.full)
             counts = check_bitext(bitext, checker, files, group, line=write, header=header, done=bar.update)

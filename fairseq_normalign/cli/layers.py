@@ -39,6 +39,7 @@ from .model_arguments import (
     method_list,
     positive,
     prepare_torch,
+    warn_of_text,
 )
 
 if TYPE_CHECKING:
@@ -81,19 +82,23 @@ def run(args: argparse.Namespace) -> None:
 def _by_layer(args: argparse.Namespace, style: str) -> str:
     from ..aligning.bitext import Bitext
     from ..aligning.choose_layer import judge_by_text
+    from ..aligning.doubts import SAMPLE
 
     if style == "heads" or args.figure or args.save or args.save_reverse:
         raise NormalignError("--by-layer judges layers: --style heads, --figure and --save go without it")
     bitext = Bitext(*given_text(args))
     bitext.count()
     methods = method_list(args.methods or "norms,weights", layerwise=True)
-    verdict = judge_by_text(bitext_aligner(args), bitext.first(args.sample), methods=methods)
+    aligner = bitext_aligner(args)
+    warn_of_text("normalign layers", aligner, bitext.first(SAMPLE))
+    verdict = judge_by_text(aligner, bitext.first(args.sample), methods=methods)
     return render_layers(verdict, style, option="--")
 
 
 def _by_reading(args: argparse.Namespace, style: str) -> str:
     from ..aligning.bitext import Bitext
     from ..aligning.choose import choose_readings
+    from ..aligning.doubts import SAMPLE
 
     methods = method_list(args.methods or "norms", layerwise=True)
     if len(methods) > 1:
@@ -104,6 +109,7 @@ def _by_reading(args: argparse.Namespace, style: str) -> str:
     choices = choose_readings(aligner, bitext.first(args.sample), sample=args.sample)
     if not choices[0].pairs:
         raise NormalignError(f"{bitext}: there is no sentence pair to choose readings by")
+    warn_of_text("normalign layers", aligner, bitext.first(SAMPLE))
     _write_files(args, choices)
     return render_readings(choices, style, rows=args.rows)
 

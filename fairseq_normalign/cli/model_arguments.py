@@ -279,15 +279,16 @@ ADVICE = {
     "cased": "if it was trained on lower-case text, add --lowercase",
     "glued": "if the text is not tokenized, add --tokenizer moses",
     "turned": "are --source and --target, or --path and --reverse-path, the wrong way round?",
+    "same way": "is --reverse-path a model of the other direction?",
 }
 """What to do about each kind of doubt."""
 
 
 def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[Pair]) -> None:
     """Say what in the first of these pairs does not suit the model, and what to add."""
-    from ..aligning.doubts import doubts_of_text
+    from ..aligning.doubts import doubts_of_both
 
-    for doubt in doubts_of_text(aligner.forward, pairs):
+    for doubt in doubts_of_both(aligner, pairs):
         note(f"{name}: warning: {doubt.text}; {ADVICE[doubt.kind]}")
 
 

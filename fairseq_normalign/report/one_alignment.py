@@ -29,7 +29,8 @@ def as_text(pair: ReadPair) -> str:
     """Return the pair as a grid of letters: target words downward, source words across."""
     from .terminal import Look, grid
 
-    return "\n".join(grid(pair, Reading(NAME), Look()))
+    _, *lines = grid(pair, Reading(NAME), Look())  # without the heading: neither number nor method is known here
+    return "\n".join(lines)
 
 
 def as_figure(pair: ReadPair, path: str | Path) -> None:

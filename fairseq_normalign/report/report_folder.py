@@ -163,7 +163,10 @@ def _system_table(systems: Sequence[System]) -> str:
 
 def _example(example: Example, picture: Path) -> str:
     pair = example.pair
-    rates = ", ".join(f"{html.escape(choice.label())}: {100 * rate:.1f}" for choice, rate in example.rates.items())
+    rates = ", ".join(
+        f"{html.escape(choice.label(pair.readings[choice.method].shape))}: {100 * rate:.1f}"
+        for choice, rate in example.rates.items()
+    )
     source, target = (html.escape(" ".join(side.words)) for side in (pair.source, pair.target))
     return (
         f"<section><h3>{html.escape('; '.join(pair.notes))} <small>sentence {pair.id + 1}</small></h3>"

@@ -58,6 +58,9 @@ def test_a_report_scores_what_was_decided_as_align_and_score_do(tiny_pair, gold,
     pytest.importorskip("matplotlib")
     arguments = [*tiny_pair.arguments(), *tiny_pair.reverse(), *READINGS, "--gold", str(gold), "--bootstrap", "10"]
     assert main(["report", *arguments, "--each", "1", "-o", str(tmp_path / "r")]) == 0
+    index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
+    assert "AER both directions: " in index
+    assert ", : " not in index
     table = json.loads((tmp_path / "r" / "table.json").read_text())
     rows = {system["name"]: system for system in table["systems"]}
     assert rows["both directions"]["figure"]["aer"] == 0

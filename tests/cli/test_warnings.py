@@ -71,3 +71,30 @@ def test_a_text_the_wrong_way_round(lower, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert "more probable with its sides exchanged (-1.0 against -5.0 nats per piece)" in said
     assert "the wrong way round?" in said
+
+
+def test_a_second_model_that_translates_the_same_way(lower, capsys, monkeypatch):
+    write(lower.folder, "das haus ist klein .", "the house is small .")
+    from fairseq_normalign.hosts.fairseq.host import FairseqModels
+
+    def scores(self, pairs):
+        """As two models that translate from German would."""
+        return [-1.0 if "das" in source.sentence.words else -5.0 for source, _ in pairs]
+
+    monkeypatch.setattr(FairseqModels, "scores", scores)
+    reverse = ["--reverse-path", str(lower.folder / "en-de.pt"), "--reverse-data", str(lower.folder)]
+    assert main(["align", *lower.arguments(), *reverse]) == 0
+    said = capsys.readouterr().err
+    assert "more probable in the direction of the first (-1.0 against -5.0 nats per piece)" in said
+    assert "is --reverse-path a model of the other direction?" in said
+    assert "sides exchanged" not in said
+
+
+@pytest.mark.parametrize("verb", ["check", "layers"])
+def test_other_verbs_warn_of_the_text_too(lower, capsys, verb):
+    write(lower.folder, "Das Haus ist klein.", "The house is small.")
+    assert main([verb, *lower.arguments()]) == 0
+    said = capsys.readouterr().err
+    assert f"normalign {verb}: warning: " in said
+    assert "add --lowercase" in said
+    assert "add --tokenizer moses" in said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
+import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -248,6 +249,7 @@ def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> T
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
+    warnings.filterwarnings("ignore", message="Support for mismatched key_padding_mask", module="torch")
     languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
     loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
     for module in loaded.models:

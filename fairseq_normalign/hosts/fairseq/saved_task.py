@@ -184,5 +184,8 @@ def _language_pair(directory: Path, path: Path) -> tuple[str, str]:
 
     source, target = infer_language_pair(str(directory)) if directory.is_dir() else (None, None)
     if source is None or target is None:
-        raise NormalignError(f"{path}: does not say its languages, nor do the files in {directory}; give both")
+        raise NormalignError(
+            f"{path}: does not say which languages it translates, nor do the files in {directory}; "
+            "give the source and the target language"
+        )
     return source, target
