@@ -32,20 +32,25 @@ is_trained() { # MODEL_DIR
 }
 
 train_model() { # DIRECTION/seedN
-  local model=$MODELS/$1 direction=${1%/*} seed=${1##*/seed} embeddings=--share-decoder-input-output-embed gpus
+  local model=$MODELS/$1 direction=${1%/*} seed=${1##*/seed} embeddings=--share-decoder-input-output-embed start=() gpus there
   is_trained "$model" && return
   gpus=$(gpus)
   if [ "$JOINT" = 1 ]; then embeddings=--share-all-embeddings; fi
+  if [ -n "$START" ]; then
+    there=$(of_start "$direction.pt") || exit
+    start=(--finetune-from-model "$there")
+  fi
   mkdir -p "$model"
   # shellcheck disable=SC2086
   run_training "$gpus" "$WORK/7_train.${1//\//.}.log" "$BINARY" --source-lang "${direction%-*}" --target-lang "${direction#*-}" \
     --user-dir "$(user_dir)" --task translation_normalign --arch "$ARCH" $MODEL_OPTIONS $embeddings --dropout "$DROPOUT" \
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --criterion "$CRITERION" --label-smoothing 0.1 \
     --optimizer adam --adam-betas '(0.9, 0.98)' --weight-decay "$WEIGHT_DECAY" --clip-norm "$CLIP" \
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" --warmup-init-lr "$WARMUP_INIT" \
     --max-tokens "$MAX_TOKENS" --update-freq "$(update_freq "$gpus")" --max-epoch "$MAX_EPOCH" --max-update "$MAX_UPDATE" \
     --seed "$seed" --save-dir "$model" --no-epoch-checkpoints --save-interval-updates "$SAVE_UPDATES" \
-    --keep-interval-updates 1 --num-workers 0 --log-format simple --log-interval 100 $EXTRA_TRAIN_OPTIONS
+    --keep-interval-updates 1 --num-workers 0 --log-format simple --log-interval 100 \
+    ${start[@]+"${start[@]}"} $EXTRA_TRAIN_OPTIONS
   training_goal >"$model/complete"
 }
 

@@ -76,10 +76,15 @@ codes_of() { # LANGUAGE: the file that splits its words
   case $JOINT in 1) printf '%s' "$PIECES/codes" ;; *) printf '%s' "$PIECES/codes.$1" ;; esac
 }
 
-learn_codes() { # CODES TEXT...
-  local codes=$1
+learn_codes() { # CODES TEXT...: where START= names models to go on from, theirs
+  local codes=$1 there
   shift
   [ -e "$codes" ] && return
+  if [ -n "$START" ]; then
+    there=$(of_start "${codes##*/}") || exit
+    cp "$there" "$codes.part" && mv "$codes.part" "$codes"
+    return
+  fi
   if [ "$PIECES_BY" = sentencepiece ]; then
     cat "$@" >"$PIECES/text.part"
     step sentencepiece "$PIECES/text.part" --model "$codes" --train "$MERGES"
@@ -133,13 +138,21 @@ pieces_step() {
 }
 
 binarize_step() { # split test is the gold's text, test1 the test set of translation where there is one
-  local tests=$PIECES/gold dictionary=()
+  local tests=$PIECES/gold dictionary=() there
   announce "6 binarizing"
   if complete "$BINARY"; then already_there && return; fi
   complete "$PIECES" || fail "there are no pieces yet; run 5_pieces.sh first"
   needs fairseq-preprocess
   if [ -e "$PIECES/test.de" ]; then tests+=,$PIECES/test; fi
   if [ "$JOINT" = 1 ]; then dictionary=(--joined-dictionary); fi
+  if [ -n "$START" ]; then
+    there=$(of_start dict.de.txt) || exit
+    dictionary+=(--srcdict "$there")
+    if [ "$JOINT" != 1 ]; then
+      there=$(of_start dict.en.txt) || exit
+      dictionary+=(--tgtdict "$there")
+    fi
+  fi
   rm -rf "${BINARY:?}"
   logged "$WORK/6_binarize.log" fairseq-preprocess --source-lang de --target-lang en ${dictionary[@]+"${dictionary[@]}"} \
     --trainpref "$PIECES/train" --validpref "$PIECES/valid" --testpref "$tests" --destdir "$BINARY" --workers "$JOBS"

@@ -9,7 +9,7 @@ case ${PRESET:=paper} in
     : "${MAX_WORDS:=250}" "${MAX_RATIO:=1.5}"
     ;;
   cpu)
-    : "${ARCH:=transformer_normalign}" "${MERGES:=8000}" "${LOWERCASE:=1}"
+    : "${ARCH:=transformer_normalign}" "${MERGES:=8000}" "${LOWERCASE:=1}" "${CRITERION:=chunked_cross_entropy}"
     : "${LAYERS:=3}" "${WIDTH:=128}" "${FEED_FORWARD:=256}" "${HEADS:=4}"
     : "${MODEL_OPTIONS:=--encoder-layers $LAYERS --encoder-embed-dim $WIDTH --encoder-ffn-embed-dim $FEED_FORWARD --encoder-attention-heads $HEADS --decoder-layers $LAYERS --decoder-embed-dim $WIDTH --decoder-ffn-embed-dim $FEED_FORWARD --decoder-attention-heads $HEADS}"
     : "${LEARNING_RATE:=3e-3}" "${WARMUP:=600}" "${WARMUP_INIT:=1e-7}" "${WEIGHT_DECAY:=0}" "${CLIP:=1.0}" "${DROPOUT:=0.05}"
@@ -21,7 +21,7 @@ case ${PRESET:=paper} in
     exit 2
     ;;
 esac
-: "${SEEDS:=1}" "${JOINT:=1}" "${PIECES_BY:=bpe}" "${VALID_LIMIT:=3000}" "${BEAM:=5}" "${EXTRA_TRAIN_OPTIONS:=}"
+: "${CRITERION:=label_smoothed_cross_entropy}" "${SEEDS:=1}" "${JOINT:=1}" "${PIECES_BY:=bpe}" "${VALID_LIMIT:=3000}" "${BEAM:=5}" "${EXTRA_TRAIN_OPTIONS:=}" "${START:=}"
 : "${DIRECTIONS:=de-en en-de}" "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}"
 
 RAW=$WORK/raw             # one file a split and language; gold.de, gold.en, gold.talp

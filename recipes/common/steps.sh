@@ -20,6 +20,11 @@ fail() {
 
 mkdir -p "$WORK" || fail "WORK=$WORK cannot be made"
 
+of_start() { # NAME: the path of a file of START=, the folder of the models that training goes on from
+  [ -e "$START/$1" ] || fail "START=$START: there is no $1; it needs the codes, the dictionaries and DIRECTION.pt of each model"
+  printf '%s' "$START/$1"
+}
+
 needs() { # needs PROGRAM...
   local program
   for program in "$@"; do

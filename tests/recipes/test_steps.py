@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -126,6 +127,33 @@ def test_paths_are_those_of_where_the_command_is_typed(corpus: Path, tmp_path: P
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("joint", [1, 0])
+def test_training_goes_on_from_models_that_are_there(run_step: Steps, corpus: Path, tmp_path: Path, joint: int) -> None:
+    """With their pieces and their dictionaries, though the text is not what these were made from."""
+    first, second, models = tmp_path / "first", tmp_path / "second", tmp_path / "models"
+    options = {**TINY, "CORPUS": corpus, "JOINT": joint}
+    for step in STEPS[:7]:
+        assert run_step(f"wmt16_de_en/{step}", **options, WORK=first).returncode == 0
+    models.mkdir()
+    for made in [*(first / "pieces").glob("codes*"), *(first / "binary").glob("dict.*.txt")]:
+        shutil.copy(made, models)
+    for direction in ("de-en", "en-de"):
+        shutil.copy(first / "models" / direction / "seed1" / "checkpoint_best.pt", models / f"{direction}.pt")
+    smaller = {**options, "LIMIT": 60, "MERGES": 20, "START": models}
+    for step in STEPS[:7]:
+        result = run_step(f"wmt16_de_en/{step}", **smaller, WORK=second)
+        assert result.returncode == 0, result.stderr
+    for made in models.glob("[cd][oi][dc]*"):
+        folder = "pieces" if made.name.startswith("codes") else "binary"
+        assert (second / folder / made.name).read_bytes() == made.read_bytes()
+    log = (second / "7_train.de-en.seed1.log").read_text(encoding="utf-8")
+    assert f"loading pretrained model from {models / 'de-en.pt'}" in log
+    (models / "de-en.pt").unlink()
+    missing = run_step("wmt16_de_en/7_train.sh", **{**smaller, "MAX_UPDATE": 13}, DIRECTIONS="de-en", WORK=second)
+    assert "there is no de-en.pt; it needs the codes" in one_line(missing)
+
+
+@pytest.mark.slow
 def test_the_demo_from_start_to_end_and_again(run_step: Steps, tmp_path: Path) -> None:
     small = {"TRAIN": 300, "VALID": 20, "TEST": 20, "MERGES": 200, "UPDATES": 20, "WIDTH": 16, "FEED_FORWARD": 32}
     first = run_step("demo/run.sh", **small)
@@ -152,7 +180,7 @@ def test_guided_from_start_to_end(run_step: Steps, corpus: Path, tmp_path: Path)
     own = {"BASE": base, "MAX_UPDATE": 8, "SAVE_UPDATES": 4, "MAX_TOKENS": 400, "PAIRS": 60, "GUIDED_NULL": 0.5}
     result = run_step("guided/run.sh", **own)
     assert result.returncode == 0, result.stdout + result.stderr
-    for system in ("norms", "guided"):
+    for system in ("looks", "guided"):
         for way in ("agreed-grow-diag", "grow-diag", "de-en"):
             assert f"{system}.{way}.links " in result.stdout
     log = (tmp_path / "work" / "3_train.de-en.log").read_text(encoding="utf-8")
