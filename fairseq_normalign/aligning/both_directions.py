@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -124,6 +125,14 @@ class BitextAligner:
             if keep.soft:
                 results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return _with_lines(results, forward_pairs)
+
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, neither direction counts the lines that it encodes."""
+        with contextlib.ExitStack() as stack:
+            for direction in filter(None, (self.forward, self.backward)):
+                stack.enter_context(direction.uncounted())
+            yield
 
     def encode(self, pairs: Sequence[Pair]) -> tuple[list[EncodedPair | str], list[EncodedPair | str] | None]:
         """Return the pairs as each direction reads them; what one of them cannot align, neither does."""

@@ -3,7 +3,8 @@
 Each word of one side is translated by one word of the other side, or by none. Which word that is depends on a lexicon
 and on how far it is from the word that was used last (Vogel et al. 1996). Both directions are learned together and
 count a link only as far as both believe it (Liang et al. 2006). The model knows nothing of a translation model, so its
-errors are different ones, and the product of the two is better than either.
+errors are different ones, and the product of the two is better than either. Where the shares that a translation model
+gives to the words of each pair are learned from as well, they multiply the lexicon: what the two agree on is counted.
 
 Sentence pairs of the same two lengths are computed together, so nothing is padded. Names of shapes: B pairs, T target
 words, S source words; a *cell* is one target word beside one source word of its pair.
@@ -11,13 +12,13 @@ words, S source words; a *cell* is one target word beside one source word of its
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import NormalignError
+from .hmm_text import MAX_CELLS, SHARE_STEPS, STEM, Group, Pair, WordNumbers, Words, blocks, grouped, number_cells
 
 IBM_ROUNDS = 4
 """Rounds of learning with the lexicon alone, before distances count."""
@@ -26,53 +27,12 @@ NO_WORD = 0.2
 """The probability that a word is translated by no word of the other side."""
 LONGEST_JUMP = 12
 """Jumps farther than this share one probability."""
-MAX_CELLS = 100_000_000
-"""Pairs beyond this many cells are not learned from: each cell takes 4 bytes of memory."""
-BLOCK = 8_000_000
-"""Cells computed before their counts are added up."""
-AT_ONCE = 200_000
-"""Cells of one group: so many stay in the cache of a processor."""
 UNSEEN = 1e-9
 """The probability of a word given another that it was never seen with."""
+SHARE_FLOOR = 0.03
+"""Added to every share of another aligner: none of them rules a word out."""
 PRIOR = 0.01
 """The Dirichlet prior of each translation in the lexicon (variational Bayes): keeps rare words from taking over."""
-
-STEM = 5
-"""Letters at the beginning of a word that it is known by: the forms of a word mostly share them."""
-
-Words = Sequence[str]
-Pair = tuple[Words, Words]
-
-
-class WordNumbers:
-    """Numbers for the beginnings of words, from 0 on in the order in which they come."""
-
-    def __init__(self, stem: int | None = STEM) -> None:
-        """``stem``: how many letters count; None: all."""
-        self.numbers: dict[str, int] = {}
-        self.stem = stem
-
-    def add(self, words: Words) -> np.ndarray:
-        """``[words]``: the number of each word; a new word gets the next one."""
-        return np.array(
-            [self.numbers.setdefault(word[: self.stem], len(self.numbers)) for word in words], dtype=np.int32
-        )
-
-    def find(self, words: Words) -> np.ndarray:
-        """``[words]``: the number of each word, -1 for one that is not known."""
-        return np.array([self.numbers.get(word[: self.stem], -1) for word in words], dtype=np.int64)
-
-
-@dataclass
-class _Group:
-    """Sentence pairs that all have the same two lengths."""
-
-    source: np.ndarray
-    """[B, S] numbers of words."""
-    target: np.ndarray
-    """[B, T]."""
-    cells: np.ndarray
-    """[T, B, S]: the number of the pair of words in each cell."""
 
 
 @dataclass
@@ -136,13 +96,14 @@ class HmmAligner:
     ) -> HmmAligner:
         """Learn from (source words, target words) pairs; pairs with an empty side are left out.
 
+        A third item of a pair is what another aligner gives to its words: shares ``[T, S]`` and ``[S, T]``, or None.
         ``stem``: how many letters of a word count (None: all); ``max_cells``: where to stop, to bound the memory.
         """
         source, target = WordNumbers(stem), WordNumbers(stem)
-        groups = _grouped(pairs, source, target, max_cells)
+        groups = grouped(pairs, source, target, max_cells)
         if not groups:
             raise NormalignError("there is no sentence pair with words on both sides to learn an HMM from")
-        keys = _number_cells(groups, len(source.numbers), len(target.numbers))
+        keys = number_cells(groups, len(source.numbers), len(target.numbers))
         width = len(target.numbers)
         sides = (
             _new_side(keys // width, width),
@@ -183,54 +144,6 @@ def _new_side(given: np.ndarray, others: int) -> _Side:
     return _Side(given.astype(np.int32), lexicon, np.full(others, 1.0, dtype=np.float32), even)
 
 
-def _grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, max_cells: int) -> list[_Group]:
-    """The pairs by their lengths, up to ``max_cells``; the cells are numbered later."""
-    by_size: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray]]] = {}
-    cells = 0
-    for left, right in pairs:
-        cells += len(left) * len(right)
-        if cells > max_cells:
-            break
-        if left and right:
-            by_size.setdefault((len(right), len(left)), []).append((source.add(left), target.add(right)))
-    groups = []
-    for (height, width), members in sorted(by_size.items()):
-        at_once = max(1, AT_ONCE // (height * width))
-        for start in range(0, len(members), at_once):
-            sides = zip(*members[start : start + at_once], strict=True)
-            sources, targets = (np.stack(side) for side in sides)
-            groups.append(_Group(sources, targets, np.empty((height, len(sources), width), dtype=np.int32)))
-    return groups
-
-
-def _number_cells(groups: Sequence[_Group], sources: int, targets: int) -> np.ndarray:
-    """Number all pairs of words that meet in a sentence pair, and write the numbers into the groups.
-
-    -> sorted ``[word pairs]``: source word * number of target words + target word. A part of the source words is done
-    at a time, so that only a part of all cells is sorted at once.
-    """
-    weight = np.zeros(sources)
-    for group in groups:
-        weight += np.bincount(group.source.ravel(), minlength=sources) * group.target.shape[1]
-    part_of_word = (np.cumsum(weight) - 1) // BLOCK
-    keys, first = [], 0
-    for part in range(int(part_of_word[-1]) + 1):
-        inside = [part_of_word[group.source] == part for group in groups]  # [B, S]
-        found = []
-        for group, mask in zip(groups, inside, strict=True):
-            row, column = np.nonzero(mask)
-            words = group.source[row, column].astype(np.int64)
-            found.append((words * targets + group.target.T[:, row]).ravel())
-        unique, numbers = np.unique(np.concatenate(found), return_inverse=True)
-        start = 0
-        for group, mask, some in zip(groups, inside, found, strict=True):
-            group.cells[:, mask] = (first + numbers[start : start + len(some)]).reshape(len(group.cells), -1)
-            start += len(some)
-        keys.append(unique)
-        first += len(unique)
-    return np.concatenate(keys)
-
-
 class _Counts:
     """How often everything in one direction is expected to have happened."""
 
@@ -240,10 +153,10 @@ class _Counts:
         self.jumps = np.zeros(len(side.jumps))
 
 
-def _learn_once(groups: Sequence[_Group], sides: tuple[_Side, _Side], *, distances: bool) -> None:
+def _learn_once(groups: Sequence[Group], sides: tuple[_Side, _Side], *, distances: bool) -> None:
     """One round of expectation and maximization over all pairs, in both directions."""
     counts = [_Counts(side) for side in sides]
-    for block in _blocks(groups):
+    for block in blocks(groups):
         numbers = np.concatenate([group.cells.ravel() for group in block])
         expected = zip(*(_expected_links(group, sides, counts, distances) for group in block), strict=True)
         for count, links in zip(counts, expected, strict=True):
@@ -253,7 +166,7 @@ def _learn_once(groups: Sequence[_Group], sides: tuple[_Side, _Side], *, distanc
 
 
 def _expected_links(
-    group: _Group, sides: tuple[_Side, _Side], counts: Sequence[_Counts], distances: bool
+    group: Group, sides: tuple[_Side, _Side], counts: Sequence[_Counts], distances: bool
 ) -> list[np.ndarray]:
     """-> for each direction ``[cells]``: how far each link is believed; adds words without one, and jumps, to counts.
 
@@ -261,14 +174,15 @@ def _expected_links(
     """
     turned = np.ascontiguousarray(group.cells.transpose(2, 1, 0))
     found = []
-    for side, count, words, cells in zip(
-        sides, counts, (group.target.T, group.source.T), (group.cells, turned), strict=True
-    ):
+    texts = (group.target.T, group.source.T)
+    given = group.shares or (None, None)
+    for side, count, words, cells, shares in zip(sides, counts, texts, (group.cells, turned), given, strict=True):
+        lexicon = side.lexicon[cells] if shares is None else _weighed(side.lexicon[cells], shares)
         if distances:
-            links, nothing, jumps = _forward_backward(side.lexicon[cells], side.no_word[words], side.jumps)
+            links, nothing, jumps = _forward_backward(lexicon, side.no_word[words], side.jumps)
             count.jumps += jumps
         else:
-            links, nothing = _lexicon_alone(side.lexicon[cells], side.no_word[words])
+            links, nothing = _lexicon_alone(lexicon, side.no_word[words])
         count.no_word += np.bincount(words.ravel(), weights=nothing.ravel(), minlength=len(count.no_word))
         found.append(links)
     forward, backward = found[0], found[1].transpose(2, 1, 0)
@@ -277,12 +191,12 @@ def _expected_links(
     return [forward.ravel(), backward.ravel()]
 
 
-def _blocks(groups: Sequence[_Group]) -> Iterator[list[_Group]]:
-    """Groups of about BLOCK cells together."""
-    sizes = np.cumsum([group.cells.size for group in groups])
-    numbered = zip(((sizes - 1) // BLOCK).tolist(), groups, strict=True)
-    for _, some in itertools.groupby(numbered, key=lambda one: one[0]):
-        yield [group for _, group in some]
+def _weighed(lexicon: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """lexicon ``[T, B, S]``, shares of the same shape in steps -> their product; even shares change nothing."""
+    weights = shares.astype(np.float32) / SHARE_STEPS + SHARE_FLOOR
+    weights *= weights.shape[2] / weights.sum(axis=2, keepdims=True)
+    weights *= lexicon
+    return weights
 
 
 def _lexicon_alone(lexicon: np.ndarray, no_word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

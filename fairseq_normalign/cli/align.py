@@ -25,6 +25,7 @@ from .bitext_job import (
     check_job,
     end_early,
     in_processes,
+    learning_bar,
     open_files,
     progress_bar,
     report_skipped,
@@ -45,7 +46,14 @@ from .model_arguments import (
 from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
+    from ..aligning.bitext import Bitext
+    from ..aligning.both_directions import BitextAligner
+    from ..aligning.directions import Posteriors
+    from ..aligning.job import Files
     from ..aligning.processes import Processes
+
+LEARNED_FROM = ("words", "looks")
+"""What --learn learns from: the words of each pair alone, or also what the models look at."""
 
 EPILOG = """\
 --soft and --scores are files beside the links, with one line per pair. --soft: one row per target word, rows separated
@@ -84,8 +92,11 @@ def _add_expert_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--learn",
-        action="store_true",
-        help="learn a statistical aligner (HMM) from the text itself and multiply what it believes",
+        nargs="?",
+        choices=LEARNED_FROM,
+        const=LEARNED_FROM[0],
+        help="learn a statistical aligner (HMM) from the words of the text itself and multiply what it believes; "
+        "looks: learn also from what the models look at, which takes as long as aligning once more",
     )
     parser.add_argument(
         "--learn-from",
@@ -155,7 +166,6 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     from ..aligning.bitext import Bitext
     from ..aligning.doubts import SAMPLE
     from ..aligning.job import Outputs, align_bitext
-    from ..aligning.learning import learned_posteriors
 
     bitext = Bitext(*given_text(args), beside=args.vote)
     total = bitext.count()
@@ -173,7 +183,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
         if files:
             warn_of_text("normalign align", aligner, bitext.first(SAMPLE))
         if args.learn:
-            aligner.posteriors = learned_posteriors(aligner, bitext, args.learn_from)
+            aligner.posteriors = _learned(args, aligner, bitext, files)
         with contextlib.ExitStack() as stack:
             dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
             bar = stack.enter_context(progress_bar(args, total, files))
@@ -186,3 +196,12 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
     if files:
         report_skipped("align", counts, "an empty line")
         warn_of_unknown_pieces("normalign align", aligner)
+
+
+def _learned(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files | None) -> Posteriors:
+    from ..aligning.learning import learned_posteriors
+
+    if args.learn == "words":
+        return learned_posteriors(aligner, bitext, args.learn_from)
+    with learning_bar(args, files) as bar:
+        return learned_posteriors(aligner, bitext, args.learn_from, looks=True, done=bar.update)

@@ -165,16 +165,19 @@ def _one_layer(args: argparse.Namespace, verb: str, aligner: BitextAligner, bite
 
 def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> tqdm:
     """Return a bar that the first process shows on a terminal, or where it is asked for."""
+    return _bar(args, files, " pairs", total, files.journal.counts.get("pairs", 0) if files else 0)
+
+
+def learning_bar(args: argparse.Namespace, files: Files | None) -> tqdm:
+    """Return the bar of the pass over a text that is learned from."""
+    return _bar(args, files, " pairs looked at")
+
+
+def _bar(args: argparse.Namespace, files: Files | None, unit: str, total: int | None = None, initial: int = 0) -> tqdm:
     from tqdm import tqdm
 
-    return tqdm(
-        total=total,
-        initial=files.journal.counts.get("pairs", 0) if files else 0,
-        unit=" pairs",
-        disable=not files or not (args.progress or sys.stderr.isatty()),
-        dynamic_ncols=True,
-        smoothing=0.05,
-    )
+    is_shown = files is not None and (args.progress or sys.stderr.isatty())
+    return tqdm(total=total, initial=initial, unit=unit, disable=not is_shown, dynamic_ncols=True, smoothing=0.05)
 
 
 def report_skipped(verb: str, counts: Counter[str], what: str) -> None:

@@ -50,7 +50,7 @@ class _ChunkedLoss(torch.autograd.Function):
         return of_target * plain + of_others * smooth, plain
 
     @staticmethod
-    def backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, outer: Tensor, _: Tensor) -> tuple[Tensor, Tensor, None, None]:
         """outer: a number -> gradients of features [N, C] and weight [V, C]."""
         to_features, to_weight = ctx.saved_tensors
         return to_features * outer, to_weight * outer, None, None
@@ -95,8 +95,8 @@ class ChunkedCrossEntropyCriterion(LabelSmoothedCrossEntropyCriterion):
 def output_matrix(model: Any) -> Tensor | None:
     """The output layer [V, C] of a fairseq model, or None where it is no plain matrix in single precision."""
     decoder = getattr(getattr(model, "module", model), "decoder", None)
-    if getattr(decoder, "adaptive_softmax", None) is not None:
-        return None
     layer = getattr(decoder, "output_projection", None)
-    is_plain = type(layer) is nn.Linear and layer.bias is None and layer.weight.dtype == torch.float32
-    return layer.weight if is_plain and not torch.is_autocast_enabled() else None
+    if getattr(decoder, "adaptive_softmax", None) is not None or type(layer) is not nn.Linear:
+        return None
+    is_plain = layer.bias is None and layer.weight.dtype == torch.float32 and not torch.is_autocast_enabled()
+    return layer.weight if is_plain else None

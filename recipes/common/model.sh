@@ -184,13 +184,19 @@ compare_step() {
 
 curve_step() {
   local seed=${SEEDS%% *}
-  announce "AER over updates, seed $seed"
   complete "$TOKENIZED" || fail "there is no tokenized text yet; run the steps 1 to 7 first"
+  curve_of_models "AER over updates, seed $seed" "$MODELS/de-en/seed$seed" "$MODELS/en-de/seed$seed" "$WORK" "$(text_options de en)"
+}
+
+curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has the gold and the dictionaries
+  local forward=$2 backward=$3 base=$4 text=$5
+  announce "$1"
+  shift 5
   mkdir -p "$RESULTS"
-  # shellcheck disable=SC2046
-  step curve --models "$MODELS/de-en/seed$seed" "$MODELS/en-de/seed$seed" --data "$BINARY" --languages de en \
-    --text "$TOKENIZED/gold.de" "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" \
-    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv"
+  # shellcheck disable=SC2086
+  step curve --models "$forward" "$backward" --data "$base/binary" --languages de en \
+    --text "$base/tokenized/gold.de" "$base/tokenized/gold.en" $text --gold "$base/raw/gold.talp" \
+    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
   done_after
   cat "$RESULTS/curve.tsv"
 }

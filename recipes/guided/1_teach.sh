@@ -10,20 +10,40 @@ take_pairs() { # LANGUAGE
 
 reading() { if [ -n "$EARLIER" ]; then of_guided; else of_two_looks; fi; }
 
-align_split() { # SPLIT
-  [ -e "$TEXT/$1.links" ] && return
-  # shellcheck disable=SC2046
-  logged "$WORK/1_teach.$1.log" normalign align --path "$(teacher de-en)" --reverse-path "$(teacher en-de)" \
-    --source-lang de --target-lang en --data "$BASE/binary" --reverse-data "$BASE/binary" \
-    --source "$TEXT/$1.de" --target "$TEXT/$1.en" $(reading) --symmetrize "$TEACHER_SYMMETRIZE" $(cpu_option) \
-    -o "$TEXT/$1.links" --resume
+learning() { if [ -n "$TEACHER_LEARN" ]; then printf -- '--learn %s' "$TEACHER_LEARN"; fi; }
+
+together() { # LANGUAGE: all splits in one text, so that what is learned from it serves all of them
+  for split in $SPLITS; do cat "$TEXT/$split.$1"; done >"$TEXT/all.$1.part"
+  mv "$TEXT/all.$1.part" "$TEXT/all.$1"
 }
 
+align_all() {
+  # shellcheck disable=SC2046
+  logged "$WORK/1_teach.log" normalign align --path "$(teacher de-en)" --reverse-path "$(teacher en-de)" \
+    --source-lang de --target-lang en --data "$BASE/binary" --reverse-data "$BASE/binary" \
+    --source "$TEXT/all.de" --target "$TEXT/all.en" $(reading) --symmetrize "$TEACHER_SYMMETRIZE" $(learning) $(cpu_option) \
+    -o "$TEXT/all.links" --resume
+}
+
+apart() { # the links of each split
+  local first=1 count
+  for split in $SPLITS; do
+    count=$(wc -l <"$TEXT/$split.de")
+    tail -n "+$first" "$TEXT/all.links" | head -n "$count" >"$TEXT/$split.links"
+    first=$((first + count))
+  done
+}
+
+SPLITS="gold valid train"
 announce "1 aligning the training text by the teachers"
 if complete "$TEXT"; then already_there && exit; fi
 mkdir -p "$TEXT"
 take_pairs de
 take_pairs en
-for split in gold valid train; do align_split "$split"; done
+together de
+together en
+align_all
+apart
+rm "$TEXT"/all.*
 touch "$TEXT/complete"
 done_after

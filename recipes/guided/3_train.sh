@@ -17,7 +17,7 @@ train_guided() { # DIRECTION
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \
     --max-tokens "$MAX_TOKENS" --max-update "$MAX_UPDATE" --seed "$SEED" --save-dir "$model" --no-epoch-checkpoints \
-    --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates 1 --num-workers 0 --log-format simple --log-interval 50
+    --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates -1 --num-workers 0 --log-format simple --log-interval 50
   printf '%s\n' "$MAX_UPDATE" >"$model/complete"
 }
 

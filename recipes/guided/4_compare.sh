@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside the two looks they learned from.
+# Aligns the gold's text with the guided models, one way and symmetrized, and scores it beside two looks of the models that
+# they come from, and beside what they were taught (teacher); voted: two looks with the guided models' links as votes.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
 WAYS="agreed-grow-diag grow-diag" # the first is what every other row is tested against
@@ -17,7 +18,7 @@ align() { # NAME ARGUMENTS...
 every_way() { # NAME PATH REVERSE_PATH READING...: de-en alone, and both directions combined
   local name=$1 path=$2 reverse=$3 way
   shift 3
-  align "$name.de-en" --path "$path" "$@"
+  align "$name.de-en" --path "$path" --decide grow-diag "$@"
   for way in $WAYS; do
     align "$name.$way" --path "$path" --reverse-path "$reverse" --reverse-data "$BASE/binary" --symmetrize "$way" "$@"
   done
@@ -32,8 +33,12 @@ mkdir -p "$RESULTS"
 every_way looks "$(translator de-en)" "$(translator en-de)" $(of_two_looks)
 # shellcheck disable=SC2046
 every_way guided "$(guided de-en)" "$(guided en-de)" $(of_guided)
-files=()
-for way in $WAYS de-en; do files+=("looks.$way.links" "guided.$way.links"); done
+# shellcheck disable=SC2046
+align voted --path "$(translator de-en)" --reverse-path "$(translator en-de)" --reverse-data "$BASE/binary" $(of_two_looks) \
+  --vote "$RESULTS/guided.agreed-grow-diag.links"
+cp "$TEXT/gold.links" "$RESULTS/teacher.links"
+files=(looks.agreed-grow-diag.links guided.agreed-grow-diag.links teacher.links voted.links)
+for way in grow-diag de-en; do files+=("looks.$way.links" "guided.$way.links"); done
 gold=$(cd "$BASE/raw" && pwd)/gold.talp
 (cd "$RESULTS" && normalign score "$gold" "${files[@]}" \
   --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \

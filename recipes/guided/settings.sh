@@ -8,13 +8,15 @@ SEED=${SEED:-1}                        # which of the teachers' seeds, and the s
 PAIRS=${PAIRS:-100000}                 # of the training text, the first so many; 0: all
 EARLIER=${EARLIER:-}                   # the work folder of an earlier round, whose models teach this one
 TEACHER_READINGS=${TEACHER_READINGS:-auto} # what teaches: two looks, chosen by the text; or for example 1.2:awi,3:awo
-TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-agreed-intersection} # mostly right: what it leaves open, teaches nothing
+TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-agreed-grow-diag} # all its links: a word that is taught one link of two learns one
+TEACHER_LEARN=${TEACHER_LEARN-looks}   # an HMM of the text beside the looks: looks, words, or nothing
 GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
 GUIDED_NULL=${GUIDED_NULL:-0}
 FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
-LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-100} DROPOUT=${DROPOUT:-0.1}
-MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-1000} SAVE_UPDATES=${SAVE_UPDATES:-250}
+FLOOR=${FLOOR:-0.2}                    # of what is read of a layer that was taught: it is surer of its links than two looks are
+LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-200} DROPOUT=${DROPOUT:-0.1}
+MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-4000} SAVE_UPDATES=${SAVE_UPDATES:-500}
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 DIRECTIONS="de-en en-de"
 
@@ -39,7 +41,7 @@ of_two_looks() { printf -- '--readings %s' "$TEACHER_READINGS"; } # how a transl
 of_guided() { # how a layer that was taught is read
   local null=best
   if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
-  printf -- '--method weights --layer %s --setting awi --null %s' "$(guided_layer)" "$null"
+  printf -- '--readings weights:%s:awi --null %s --floor %s' "$(guided_layer)" "$null" "$FLOOR"
 }
 
 guided_layer() { # 2 of 6, 1 of 3, as normalign reads by default

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from fairseq_normalign.analysis import hmm
+from fairseq_normalign.analysis import hmm, hmm_text
 from fairseq_normalign.analysis.hmm import LONGEST_JUMP, NO_WORD, HmmAligner
 from fairseq_normalign.errors import NormalignError
 
@@ -111,10 +111,10 @@ def test_it_learns_translations_order_and_words_without_translation():
 def test_numbers_of_cells_are_those_of_the_slow_way(monkeypatch):
     pairs = text(40)
     for block in (10, 1_000_000):
-        monkeypatch.setattr(hmm, "BLOCK", block)
-        source, target = hmm.WordNumbers(), hmm.WordNumbers()
-        groups = hmm._grouped(pairs, source, target, 10_000)
-        keys = hmm._number_cells(groups, len(source.numbers), len(target.numbers))
+        monkeypatch.setattr(hmm_text, "BLOCK", block)
+        source, target = hmm_text.WordNumbers(), hmm_text.WordNumbers()
+        groups = hmm_text.grouped(pairs, source, target, 10_000)
+        keys = hmm_text.number_cells(groups, len(source.numbers), len(target.numbers))
         assert (np.diff(keys) > 0).all()
         for group in groups:
             for t, row, s in itertools.product(*map(range, group.cells.shape)):
@@ -126,12 +126,56 @@ def test_the_result_depends_neither_on_chance_nor_on_blocks(monkeypatch):
     pairs = text(60)
     first = HmmAligner.train(pairs).posteriors(*pairs[0])
     again = HmmAligner.train(pairs).posteriors(*pairs[0])
-    monkeypatch.setattr(hmm, "BLOCK", 50)
-    monkeypatch.setattr(hmm, "AT_ONCE", 40)
+    monkeypatch.setattr(hmm_text, "BLOCK", 50)
+    monkeypatch.setattr(hmm_text, "AT_ONCE", 40)
     blocks = HmmAligner.train(pairs).posteriors(*pairs[0])
     for way in range(2):
         np.testing.assert_array_equal(first[way], again[way])
         np.testing.assert_allclose(first[way], blocks[way], atol=1e-4)
+
+
+def obvious_shares(model, source, target, shares):
+    """Posteriors of one pair, forward: every cell of the lexicon multiplied by its share, cell by cell."""
+    side, width = model._sides[0], len(source)
+    lexicon = np.empty((len(target), width))
+    for t, s in itertools.product(range(len(target)), range(width)):
+        key = model._words[0].find([source[s]])[0] * len(model._words[1].numbers) + model._words[1].find([target[t]])[0]
+        row = np.rint(255 * shares[t]) / 255 + hmm.SHARE_FLOOR
+        lexicon[t, s] = side.lexicon[np.searchsorted(model._keys, key)] * width * row[s] / row.sum()
+    no_word = side.no_word[model._words[1].find(target)]
+    return every_alignment(lexicon, no_word, side.jumps)[0]
+
+
+def test_shares_multiply_the_lexicon_of_each_cell():
+    pairs = [(["a", "b"], ["x", "y", "z"]), (["b", "a"], ["z", "x", "y"])]
+    chance = np.random.default_rng(3)
+    shares = [tuple(chance.dirichlet(np.ones(width), height) for height, width in ((3, 2), (2, 3))) for _ in pairs]
+    model = HmmAligner.train(pairs, ibm_rounds=2, hmm_rounds=1)
+    seen = [(*pair, share) for pair, share in zip(pairs, shares, strict=True)]
+    (group,) = hmm_text.grouped(seen, *model._words, 100)
+    group.cells[:] = model._find(group.source[None, :, :], group.target.T[:, :, None])
+    counts = [hmm._Counts(side) for side in model._sides]
+    forward, _ = hmm._expected_links(group, model._sides, counts, distances=False)
+    assert forward.size == 12
+    lexicon = hmm._weighed(model._sides[0].lexicon[group.cells], group.shares[0])
+    links, *_ = hmm._forward_backward(lexicon, model._sides[0].no_word[group.target.T], model._sides[0].jumps)
+    for row, (source, target) in enumerate(pairs):
+        np.testing.assert_allclose(links[:, row], obvious_shares(model, source, target, shares[row][0]), rtol=1e-3)
+
+
+def test_even_shares_change_nothing_and_good_ones_decide_what_words_cannot():
+    pairs = [(["a", "b"], ["x", "y"]), (["b", "a"], ["x", "y"])] * 20  # the words alone say nothing
+    even = np.full((2, 2), 0.5)
+    plain = HmmAligner.train(pairs)
+    same = HmmAligner.train([(*pair, (even, even)) for pair in pairs])
+    for way in range(2):
+        np.testing.assert_allclose(plain.posteriors(*pairs[0])[way], same.posteriors(*pairs[0])[way], atol=1e-4)
+    told = np.array([[0.9, 0.1], [0.1, 0.9]])  # a is x and b is y, wherever they stand
+    shares = [told, told[:, ::-1]] * 20
+    given = [(share, share.T) if row % 4 else None for row, share in enumerate(shares)]
+    seen = [(*pair, share) for pair, share in zip(pairs, given, strict=True)]
+    forward, backward = HmmAligner.train(seen).posteriors(["b", "a"], ["x", "y"])
+    assert forward.argmax(axis=1).tolist() == backward.argmax(axis=1).tolist() == [1, 0]
 
 
 def test_unknown_words_are_aligned_by_their_place():

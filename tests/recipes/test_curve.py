@@ -47,3 +47,25 @@ def test_models_without_common_updates_are_refused(arguments, tmp_path, capsys):
     assert recipe_steps.main(["curve", *arguments]) == 2
     assert "no checkpoints of the same number of updates" in capsys.readouterr().err
     assert not (tmp_path / "curve.tsv").exists()
+
+
+def rows(tmp_path: Path) -> list[list[str]]:
+    return [line.split("\t") for line in (tmp_path / "curve.tsv").read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def test_given_readings_are_read_in_one_direction_and_in_both(arguments, tmp_path):
+    given = ["--readings", "norms:1.1:awi", "--floor", "0.2", "--figure", str(tmp_path / "curve.png")]
+    assert recipe_steps.main(["curve", *arguments, *given]) == 0
+    assert [line[1:3] for line in rows(tmp_path)] == [
+        ["one direction", "norms:1.1:awi"],
+        ["both directions", "norms:1.1:awi"],
+    ]
+
+
+def test_the_last_checkpoints_can_be_averaged(arguments, tmp_path):
+    shutil.copyfile(toy.FOLDER / "en-de.pt", tmp_path / "en-de" / "checkpoint_1_20.pt")
+    assert recipe_steps.main(["curve", *arguments]) == 0
+    plain = rows(tmp_path)
+    assert recipe_steps.main(["curve", *arguments, "--average", "2"]) == 0
+    assert rows(tmp_path) == plain, "both checkpoints are the same, so their mean is"
+    assert {line[0] for line in plain} == {"10", "20"}

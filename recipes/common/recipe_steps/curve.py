@@ -1,27 +1,30 @@
 """AER over updates: the best look at AWI, the best at AWO, two looks of one model, and both directions.
 
 Takes the checkpoints that training kept (checkpoint_EPOCH_UPDATES.pt) and both directions have. The readings are chosen
-for each of them by a lexicon of the text, without gold.
+for each of them by a lexicon of the text, without gold, or given: then there are one direction and both.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from fairseq_normalign import load, read_gold
 from fairseq_normalign.aligning.both_directions import BitextAligner
 from fairseq_normalign.aligning.choose import choose_readings
-from fairseq_normalign.alignment.experts import Expert
+from fairseq_normalign.alignment.experts import Expert, parse_expert
 from fairseq_normalign.alignment.gold import Gold
 from fairseq_normalign.alignment.score import score
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output, read_parallel
+from fairseq_normalign.hosts.fairseq.averaging import average
 
 KEPT = re.compile(r"checkpoint_[0-9]+_([0-9]+)\.pt")
 ROWS = ("AWI", "AWO", "two looks", "both directions")
+GIVEN_ROWS = ("one direction", "both directions")
 HEAD = ("updates", "row", "readings", "aer", "aer_odd", "aer_even")
 
 Line = tuple[int, str, str, float, float, float]
@@ -35,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gold", type=Path, required=True)
     parser.add_argument("--bpe-codes", nargs="+")
     parser.add_argument("--sentencepiece-model", nargs="+")
+    parser.add_argument("--readings", help="read so, for example weights:1:awi, instead of choosing")
+    parser.add_argument("--floor", type=float, help="of the agreement of links")
+    parser.add_argument("--average", type=int, default=1, metavar="N", help="the mean parameters of the last N kept")
     parser.add_argument("--figure", type=Path, help="a picture of it")
     parser.add_argument("-o", "--output", type=Path, required=True, help="TSV")
 
@@ -44,9 +50,10 @@ def run(args: argparse.Namespace) -> None:
     golds = read_gold(args.gold, source=args.text[0], target=args.text[1])
     if len(golds) != len(pairs):
         raise NormalignError(f"{args.gold}: {len(golds)} sentences, {args.text[0]} has {len(pairs)}")
-    lines = [
-        line for updates, paths in kept_by_both(*args.models) for line in measure(args, updates, paths, pairs, golds)
-    ]
+    lines = []
+    with tempfile.TemporaryDirectory() as folder:
+        for updates, paths in averaged(kept_by_both(*args.models), args.average, Path(folder)):
+            lines += measure(args, updates, paths, pairs, golds)
     with open_output(args.output) as out:
         out.write("\t".join(HEAD) + "\n")
         for updates, row, readings, *rates in lines:
@@ -65,6 +72,20 @@ def kept_by_both(forward: Path, backward: Path) -> list[tuple[int, tuple[Path, P
             "train with --keep-interval-updates -1"
         )
     return [(updates, (first[updates], second[updates])) for updates in common]
+
+
+def averaged(
+    kept: Sequence[tuple[int, tuple[Path, Path]]], count: int, folder: Path
+) -> Iterator[tuple[int, tuple[Path, Path]]]:
+    """In place of each pair of files the mean of the last ``count`` up to it, written to a folder."""
+    for number, (updates, paths) in enumerate(kept, start=1):
+        last = [paths for _, paths in kept[max(0, number - count) : number]]
+        if len(last) > 1:
+            means = folder / "forward.pt", folder / "backward.pt"
+            for mean, files in zip(means, zip(*last, strict=True), strict=True):
+                average(files, mean)
+            paths = means
+        yield updates, paths
 
 
 def _kept(folder: Path) -> dict[int, Path]:
@@ -89,20 +110,28 @@ def measure(
         target_lang=args.languages[1],
         bpe_codes=args.bpe_codes,
         sentencepiece_model=args.sentencepiece_model,
+        decision="grow-diag" if args.readings else None,
+        floor=args.floor,
     )
     both = model.aligner
-    choice = choose_readings(both, pairs)[0]
-    best = {
-        setting: next(r.reading for r in choice.ranked if r.reading.setting == setting) for setting in ("awi", "awo")
-    }
-    experts = [Expert((best[setting],), (1.0,)) for setting in ("awi", "awo")] + [choice.expert]
     lines = []
-    for row, expert in zip(ROWS, experts, strict=False):
+    for row, expert in experts(both, args.readings, pairs):
         both.forward.aligner.read_with(expert)
         links = [pair.links for pair in BitextAligner(both.forward).align(pairs)]
         lines.append((updates, row, str(expert), *_rates(golds, links)))
+    if args.readings and both.backward is not None:
+        both.backward.aligner.read_with(expert)
     links = [pair.links for pair in both.align(pairs)]
-    return [*lines, (updates, ROWS[-1], str(choice.expert), *_rates(golds, links))]
+    return [*lines, (updates, ROWS[-1], str(expert), *_rates(golds, links))]
+
+
+def experts(both: BitextAligner, given: str | None, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, Expert]]:
+    """What is read of one direction, by the name of its row; what both directions are read with comes last."""
+    if given:
+        return [(GIVEN_ROWS[0], parse_expert(given))]
+    choice = choose_readings(both, pairs)[0]
+    best = [next(r.reading for r in choice.ranked if r.reading.setting == setting) for setting in ("awi", "awo")]
+    return list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
 
 
 def _rates(golds: Sequence[Gold], links: Sequence[Sequence[tuple[int, int]]]) -> tuple[float, float, float]:
@@ -120,7 +149,7 @@ def draw(lines: Sequence[Line], path: Path) -> None:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(6.4, 4.0), layout="constrained")
-    for row, mark in zip(ROWS, "osD^", strict=True):
+    for row, mark in zip(dict.fromkeys(line[1] for line in lines), "osD^", strict=False):
         points = [(line[0], line[3]) for line in lines if line[1] == row]
         axes.plot([x for x, _ in points], [y for _, y in points], marker=mark, label=row)
     axes.set(xlabel="updates", ylabel="AER (%)", ylim=(0, None))

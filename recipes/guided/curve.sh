@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# AER over the updates of the guided models; run it after 3_train.sh.
+. "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
+codes="$BASE/pieces/codes"
+[ -e "$codes" ] || codes="$BASE/pieces/codes.de $BASE/pieces/codes.en"
+option=--bpe-codes
+if grep -q '^▁' "$BASE/binary/dict.de.txt"; then option=--sentencepiece-model; fi
+curve_of_models "AER over the updates of the guided models" "$MODELS/de-en" "$MODELS/en-de" "$BASE" "$option $codes" \
+  --readings "weights:$(guided_layer):awi" --floor "$FLOOR"
