@@ -119,6 +119,15 @@ def generation(plan: Plan, checkpoint: Path, results: dict[str, Any]) -> Iterato
     yield Row("fairseq-generate, beam 5: stock --print-alignment / without", seconds["stock"] / seconds["none"])
 
 
+def training(plan: Plan, results: dict[str, Any]) -> Iterator[Row]:
+    """An update of a small model by both criteria."""
+    seconds = alone("training", "seconds", 100, 26, plan.repetitions)
+    results["training"] = {"cpu_seconds": seconds}
+    whole, chunked, model = (seconds[way] for way in ("whole", "chunked", "model"))
+    yield Row("training 3+3 layers on a CPU: fairseq's cross entropy / in chunks", whole / chunked)
+    yield Row("the loss alone: fairseq's cross entropy / in chunks", (whole - model) / (chunked - model))
+
+
 def files(plan: Plan, folder: Path, results: dict[str, Any]) -> Iterator[Row]:
     """Processes, growing files, scoring."""
     checkpoint = make_checkpoint(folder / "middling", plan.process_size)
@@ -196,6 +205,7 @@ def main() -> None:
             passes(plan, checkpoint, results),
             library(plan, results),
             formulas(plan, checkpoint, results),
+            training(plan, results),
         )
         for step in (*steps, generation(plan, checkpoint, results), files(plan, folder, results)):
             for row in step:

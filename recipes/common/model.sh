@@ -196,7 +196,7 @@ curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has 
   # shellcheck disable=SC2086
   step curve --models "$forward" "$backward" --data "$base/binary" --languages de en \
     --text "$base/tokenized/gold.de" "$base/tokenized/gold.en" $text --gold "$base/raw/gold.talp" \
-    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
+    --average "${AVERAGE:-1}" --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
   done_after
   cat "$RESULTS/curve.tsv"
 }
