@@ -18,6 +18,7 @@ together() { # LANGUAGE: all splits in one text, so that what is learned from it
 }
 
 align_all() {
+  [ -e "$TEXT/all.links" ] && return
   # shellcheck disable=SC2046
   logged "$WORK/1_teach.log" normalign align --path "$(teacher de-en)" --reverse-path "$(teacher en-de)" \
     --source-lang de --target-lang en --data "$BASE/binary" --reverse-data "$BASE/binary" \
@@ -29,7 +30,7 @@ apart() { # the links of each split
   local first=1 count
   for split in $SPLITS; do
     count=$(wc -l <"$TEXT/$split.de")
-    tail -n "+$first" "$TEXT/all.links" | head -n "$count" >"$TEXT/$split.links"
+    sed -n "$first,$((first + count - 1))p" "$TEXT/all.links" >"$TEXT/$split.links"
     first=$((first + count))
   done
 }
