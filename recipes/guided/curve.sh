@@ -6,4 +6,4 @@ codes="$BASE/pieces/codes"
 option=--bpe-codes
 if grep -q '^▁' "$BASE/binary/dict.de.txt"; then option=--sentencepiece-model; fi
 curve_of_models "AER over the updates of the guided models" "$MODELS/de-en" "$MODELS/en-de" "$BASE" "$option $codes" \
-  --readings "weights:$(guided_layer):awi" --floor "$FLOOR"
+  --readings "$(guided_layer):awi" --floor "$FLOOR"

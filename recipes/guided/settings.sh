@@ -14,9 +14,9 @@ GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the botto
 GUIDED_NULL=${GUIDED_NULL:-0}
 FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
-FLOOR=${FLOOR:-0.2}                    # of what is read of a layer that was taught: it is surer of its links than two looks are
+FLOOR=${FLOOR:-0.15}                   # of what is read of a layer that was taught: it is surer of its links than two looks are
 LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-200} DROPOUT=${DROPOUT:-0.1}
-MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-4000} SAVE_UPDATES=${SAVE_UPDATES:-500}
+MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-3000} SAVE_UPDATES=${SAVE_UPDATES:-500}
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 DIRECTIONS="de-en en-de"
 
@@ -41,7 +41,7 @@ of_two_looks() { printf -- '--readings %s' "$TEACHER_READINGS"; } # how a transl
 of_guided() { # how a layer that was taught is read
   local null=best
   if [ "$GUIDED_NULL" != 0 ]; then null=unaligned; fi
-  printf -- '--readings weights:%s:awi --null %s --floor %s' "$(guided_layer)" "$null" "$FLOOR"
+  printf -- '--readings %s:awi --null %s --floor %s' "$(guided_layer)" "$null" "$FLOOR"
 }
 
 guided_layer() { # 2 of 6, 1 of 3, as normalign reads by default
