@@ -10,7 +10,7 @@ EARLIER=${EARLIER:-}                   # the work folder of an earlier round, wh
 TEACHER_READINGS=${TEACHER_READINGS:-auto} # what teaches: two looks, chosen by the text; or for example 1.2:awi,3:awo
 TEACHER_SYMMETRIZE=${TEACHER_SYMMETRIZE:-agreed-grow-diag} # all its links: a word that is taught one link of two learns one
 TEACHER_LEARN=${TEACHER_LEARN-looks}   # an HMM of the text beside the looks: looks, words, or nothing
-GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: the bottom third, which looks at its input word already
+GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: see guided_layer below
 GUIDED_NULL=${GUIDED_NULL:-0}
 FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
@@ -44,11 +44,12 @@ of_guided() { # how a layer that was taught is read
   printf -- '--readings %s:awi --null %s --floor %s' "$(guided_layer)" "$null" "$FLOOR"
 }
 
-guided_layer() { # 2 of 6, 1 of 3, as normalign reads by default
-  local layers
+guided_layer() { # an aligner needs depth below its look: 4 of 6, 2 of 3; a Transformer looks at its input word in 2 of 6, 1 of 3
+  local layers thirds=1
   if [ -n "$GUIDED_LAYER" ]; then printf '%s' "$GUIDED_LAYER" && return; fi
   layers=$(step model-options "$(translator de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
-  printf '%s' "$(((layers + 2) / 3))"
+  if [ "$FULL_CONTEXT" = 1 ]; then thirds=2; fi
+  printf '%s' "$(((thirds * layers + 2) / 3))"
 }
 
 [ -e "$BASE/binary/dict.de.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of recipes/wmt16_de_en or europarl_de_en"
