@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import NormalignError
-from .decide import Link, argmax_links, mutual_argmax_links, threshold_links, top_k_links
+from .decide import Link, best_sources, links_of_sources, mutual_argmax_links, threshold_links, top_k_links
 from .experts import agree
 from .itermax import itermax_links
 from .steps_to_words import normalized
@@ -119,13 +119,12 @@ def decide_with_shares(
     >>> links, shares.round(2).tolist()
     ([(0, 0), (0, 1), (1, 1)], [[0.73, 0.11], [0.55, 0.49]])
     """
-    best = argmax_links(soft, null=null, policy=policy)
+    best = best_sources(soft, null, policy)
     shares = normalized(soft)
     if decision == "argmax":
-        return best, shares
-    linked = np.zeros((len(soft), 1), dtype=bool)
-    linked[[target for _, target in best]] = True
-    rows = shares if linked.all() else np.where(linked, shares, 0)
+        return links_of_sources(best), shares
+    linked = best >= 0
+    rows = shares if linked.all() else np.where(linked[:, None], shares, 0)
     if decision == "grow-diag":
         return agreed_links(rows, None, f"{AGREED}{decision}", floor)
     links = _decide(rows, normalized(rows.T), decision)

@@ -64,5 +64,6 @@ def normalized(soft: Array) -> Array:
     """
     soft = np.maximum(soft, 0)
     total = soft.sum(axis=-1, keepdims=True)
-    shares: Array = np.divide(soft, total, out=np.zeros_like(soft), where=total > 0)
+    total[total == 0] = 1
+    shares: Array = soft / total
     return shares

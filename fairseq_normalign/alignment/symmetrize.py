@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from ..errors import NormalignError
-from .decide import Array, Link, argmax_links
+from .decide import Array, Link, best_sources
 
 _STRAIGHT = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _DIAGONAL = (*_STRAIGHT, (1, 1), (-1, 1), (1, -1), (-1, -1))
@@ -58,8 +58,10 @@ def symmetrize_soft(agreed: np.ndarray, method: str, *, floor: float = 0.0) -> l
     """
     if method not in SOFT_SYMMETRIZATIONS:
         raise NormalignError(f"unknown symmetrization '{method}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
-    best_targets = [(source, target) for target, source in argmax_links(agreed.T)]
-    links = symmetrize(argmax_links(agreed), best_targets, method.removeprefix(AGREED))
+    sources, targets = best_sources(agreed).tolist(), best_sources(agreed.T).tolist()
+    of_targets = {(source, target) for target, source in enumerate(sources) if source >= 0}
+    of_sources = {(source, target) for source, target in enumerate(targets) if target >= 0}
+    links = symmetrize(of_targets, of_sources, method.removeprefix(AGREED))
     return [(source, target) for source, target in links if agreed[target, source] > floor]
 
 
