@@ -6,7 +6,7 @@ aligner() { if [ "$FULL_CONTEXT" = 1 ]; then printf -- '--aligner %s' "$(guided_
 
 train_guided() { # DIRECTION
   local model=$MODELS/$1 options
-  [ "$(cat "$model/complete" 2>/dev/null)" = "$MAX_UPDATE" ] && return
+  [ "$(cat "$model/complete" 2>/dev/null)" = "$MAX_UPDATE" ] && [ -e "$model/$MEAN" ] && return
   options=$(step model-options "$(teacher "$1")" $(aligner)) || exit
   mkdir -p "$model"
   # shellcheck disable=SC2086
@@ -18,7 +18,22 @@ train_guided() { # DIRECTION
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \
     --max-tokens "$MAX_TOKENS" --max-update "$MAX_UPDATE" --seed "$SEED" --save-dir "$model" --no-epoch-checkpoints \
     --save-interval-updates "$SAVE_UPDATES" --keep-interval-updates -1 --num-workers 0 --log-format simple --log-interval 50
+  take_mean "$model"
   printf '%s\n' "$MAX_UPDATE" >"$model/complete"
+}
+
+take_mean() { # MODEL_DIR: the mean of the last checkpoints is steadier than any one of them
+  local kept=()
+  while IFS= read -r name; do kept+=("$1/$name"); done < <(by_updates "$1" | tail -n "$AVERAGE")
+  if [ "${#kept[@]}" -gt 1 ]; then
+    logged "$WORK/3_mean.log" normalign average "${kept[@]}" -o "$1/$MEAN"
+  else
+    cp "${kept[0]:-$1/checkpoint_last.pt}" "$1/$MEAN"
+  fi
+}
+
+by_updates() { # MODEL_DIR: its checkpoint_EPOCH_UPDATES.pt, the first one first
+  (cd "$1" && printf '%s\n' checkpoint_*_*.pt) | grep -E '^checkpoint_[0-9]+_[0-9]+[.]pt$' | sort -t _ -k 3 -n
 }
 
 announce "3 training $MAX_UPDATE updates on the links"

@@ -5,7 +5,7 @@
 
 WAYS="agreed-grow-diag grow-diag" # the first is what every other row is tested against
 
-guided() { printf '%s' "$MODELS/$1/checkpoint_best.pt"; } # DIRECTION
+guided() { printf '%s' "$MODELS/$1/$MEAN"; } # DIRECTION
 
 align() { # NAME ARGUMENTS...
   local out=$RESULTS/$1.links

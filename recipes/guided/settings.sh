@@ -14,15 +14,17 @@ GUIDED_LAYER=${GUIDED_LAYER:-}         # the layer that learns; empty: see guide
 GUIDED_NULL=${GUIDED_NULL:-0}
 FULL_CONTEXT=${FULL_CONTEXT:-1}        # 1: an aligner that sees the whole target; 0: a Transformer that still could translate
 TRANSLATION_WEIGHT=${TRANSLATION_WEIGHT:-0}
-FLOOR=${FLOOR:-0.15}                   # of what is read of a layer that was taught: it is surer of its links than two looks are
-LEARNING_RATE=${LEARNING_RATE:-1e-3} WARMUP=${WARMUP:-200} DROPOUT=${DROPOUT:-0.1}
-MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-3000} SAVE_UPDATES=${SAVE_UPDATES:-500}
+FLOOR=${FLOOR:-0.25}                   # of what is read of a layer that was taught: it is surer of its links than two looks are
+LEARNING_RATE=${LEARNING_RATE:-2e-3} WARMUP=${WARMUP:-400} DROPOUT=${DROPOUT:-0.1}
+MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-4000} SAVE_UPDATES=${SAVE_UPDATES:-500}
+AVERAGE=${AVERAGE:-3}                  # the last so many checkpoints, whose mean is the model
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
 DIRECTIONS="de-en en-de"
 
 TEXT=$WORK/text       # the pairs in pieces, and their links
 BINARY=$WORK/binary   # one folder a direction: links are source-target
 MODELS=$WORK/models
+MEAN=checkpoint_mean.pt # of each model: the mean of its last checkpoints
 RESULTS=$WORK/results
 
 # shellcheck source=../common/steps.sh
@@ -33,7 +35,7 @@ RESULTS=$WORK/results
 translator() { printf '%s' "$BASE/models/$1/seed$SEED/checkpoint_best.pt"; } # DIRECTION
 
 teacher() { # DIRECTION: a translation model, or what an earlier round made of it
-  if [ -n "$EARLIER" ]; then printf '%s' "$EARLIER/models/$1/checkpoint_best.pt"; else translator "$1"; fi
+  if [ -n "$EARLIER" ]; then printf '%s' "$EARLIER/models/$1/$MEAN"; else translator "$1"; fi
 }
 
 of_two_looks() { printf -- '--readings %s' "$TEACHER_READINGS"; } # how a translation model is read
