@@ -182,6 +182,21 @@ compare_step() {
   printf '    pictures: %s\n' "$RESULTS"
 }
 
+step_with_gold() { # BASE STEP ARGUMENTS...: a step of ours that measures with the gold of a work folder
+  local base=$1 name=$2
+  shift 2
+  step "$name" --data "$base/binary" --languages de en --text "$base/tokenized/gold.de" "$base/tokenized/gold.en" \
+    --gold "$base/raw/gold.talp" "$@"
+}
+
+ceiling_step() {
+  announce "what is left to find in the attention"
+  must_be_trained
+  echo
+  # shellcheck disable=SC2046
+  step_with_gold "$WORK" ceiling --models "$(checkpoints de-en | head -n 1)" "$(checkpoints en-de | head -n 1)" $(text_options de en)
+}
+
 curve_step() {
   local seed=${SEEDS%% *}
   complete "$TOKENIZED" || fail "there is no tokenized text yet; run the steps 1 to 7 first"
@@ -194,9 +209,8 @@ curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has 
   shift 5
   mkdir -p "$RESULTS"
   # shellcheck disable=SC2086
-  step curve --models "$forward" "$backward" --data "$base/binary" --languages de en \
-    --text "$base/tokenized/gold.de" "$base/tokenized/gold.en" $text --gold "$base/raw/gold.talp" \
-    --average "${AVERAGE:-1}" --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
+  step_with_gold "$base" curve --models "$forward" "$backward" $text --average "${AVERAGE:-1}" \
+    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
   done_after
   cat "$RESULTS/curve.tsv"
 }

@@ -21,14 +21,20 @@ def arguments(tmp_path: Path) -> list[str]:
     for name, updates in (("de-en", 10), ("de-en", 20), ("en-de", 10)):
         (tmp_path / name).mkdir(exist_ok=True)
         shutil.copyfile(toy.FOLDER / f"{name}.pt", tmp_path / name / f"checkpoint_1_{updates}.pt")
-    for language in ("de", "en"):
-        tokenizer = MosesTokenizer(lang=language)
-        lines = (toy.FOLDER / f"text.{language}").read_text(encoding="utf-8").lower().splitlines()
+    models = ["--models", str(tmp_path / "de-en"), str(tmp_path / "en-de")]
+    return [*models, *toy_text(tmp_path), "-o", str(tmp_path / "curve.tsv")]
+
+
+def toy_text(folder: Path) -> list[str]:
+    """The toy's text in Moses tokens, in text.de and text.en, as arguments of a step that measures with gold."""
+    texts = [folder / f"text.{language}" for language in ("de", "en")]
+    for path in texts:
+        tokenizer = MosesTokenizer(lang=path.suffix[1:])
+        lines = (toy.FOLDER / path.name).read_text(encoding="utf-8").lower().splitlines()
         tokens = [tokenizer.tokenize(line, return_str=True, escape=False) for line in lines]
-        (tmp_path / f"text.{language}").write_text("\n".join(tokens) + "\n", encoding="utf-8")
-    given = ["--models", tmp_path / "de-en", tmp_path / "en-de", "--data", toy.FOLDER, "--languages", "de", "en"]
-    given += ["--text", tmp_path / "text.de", tmp_path / "text.en", "--gold", toy.FOLDER / "gold.talp"]
-    return [*map(str, given), "--bpe-codes", str(toy.FOLDER / "codes"), "-o", str(tmp_path / "curve.tsv")]
+        path.write_text("\n".join(tokens) + "\n", encoding="utf-8")
+    given = ["--data", toy.FOLDER, "--languages", "de", "en", "--text", *texts, "--gold", toy.FOLDER / "gold.talp"]
+    return [*map(str, given), "--bpe-codes", str(toy.FOLDER / "codes")]
 
 
 def test_two_looks_are_better_than_one_and_both_directions_best(arguments, tmp_path):

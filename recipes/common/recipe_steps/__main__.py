@@ -20,6 +20,7 @@ STEPS = {
     "expand": "links of words into links of pieces",
     "hypotheses": "the translations of a fairseq-generate log",
     "curve": "AER over the updates of a training",
+    "ceiling": "what is left to find in the attention of two models",
     "model-options": "the arguments that build a model like a checkpoint's",
 }
 

@@ -12,15 +12,15 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fairseq_normalign import load, read_gold
 from fairseq_normalign.aligning.both_directions import BitextAligner
 from fairseq_normalign.aligning.choose import choose_readings
 from fairseq_normalign.alignment.experts import Expert, parse_expert
 from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.score import score
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.files import open_output, read_parallel
+from fairseq_normalign.files import open_output
 from fairseq_normalign.hosts.fairseq.averaging import average
+
+from .gold_text import Pairs, add_gold_arguments, error_rates, load_both, read_gold_text
 
 KEPT = re.compile(r"checkpoint_[0-9]+_([0-9]+)\.pt")
 ROWS = ("AWI", "AWO", "two looks", "both directions")
@@ -32,12 +32,7 @@ Line = tuple[int, str, str, float, float, float]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=Path, nargs=2, required=True, metavar=("FORWARD", "BACKWARD"), help="folders")
-    parser.add_argument("--data", type=Path, required=True, help="folder of the dictionaries")
-    parser.add_argument("--languages", nargs=2, required=True, metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--text", type=Path, nargs=2, required=True, metavar=("SOURCE", "TARGET"))
-    parser.add_argument("--gold", type=Path, required=True)
-    parser.add_argument("--bpe-codes", nargs="+")
-    parser.add_argument("--sentencepiece-model", nargs="+")
+    add_gold_arguments(parser)
     parser.add_argument("--readings", help="read so, for example weights:1:awi, instead of choosing")
     parser.add_argument("--floor", type=float, help="of the agreement of links")
     parser.add_argument("--average", type=int, default=1, metavar="N", help="the mean parameters of the last N kept")
@@ -46,10 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    pairs = list(read_parallel(*args.text))
-    golds = read_gold(args.gold, source=args.text[0], target=args.text[1])
-    if len(golds) != len(pairs):
-        raise NormalignError(f"{args.gold}: {len(golds)} sentences, {args.text[0]} has {len(pairs)}")
+    pairs, golds = read_gold_text(args)
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         for updates, paths in averaged(kept_by_both(*args.models), args.average, Path(folder)):
@@ -94,51 +86,29 @@ def _kept(folder: Path) -> dict[int, Path]:
 
 
 def measure(
-    args: argparse.Namespace,
-    updates: int,
-    paths: tuple[Path, Path],
-    pairs: Sequence[tuple[str, str]],
-    golds: Sequence[Gold],
+    args: argparse.Namespace, updates: int, paths: tuple[Path, Path], pairs: Pairs, golds: Sequence[Gold]
 ) -> list[Line]:
     """One line per row."""
-    model = load(
-        paths[0],
-        reverse=paths[1],
-        data=args.data,
-        reverse_data=args.data,
-        source_lang=args.languages[0],
-        target_lang=args.languages[1],
-        bpe_codes=args.bpe_codes,
-        sentencepiece_model=args.sentencepiece_model,
-        decision="grow-diag" if args.readings else None,
-        floor=args.floor,
-    )
+    model = load_both(args, paths, decision="grow-diag" if args.readings else None, floor=args.floor)
     both = model.aligner
     lines = []
     for row, expert in experts(both, args.readings, pairs):
         both.forward.aligner.read_with(expert)
         links = [pair.links for pair in BitextAligner(both.forward).align(pairs)]
-        lines.append((updates, row, str(expert), *_rates(golds, links)))
+        lines.append((updates, row, str(expert), *error_rates(golds, links)))
     if args.readings and both.backward is not None:
         both.backward.aligner.read_with(expert)
     links = [pair.links for pair in both.align(pairs)]
-    return [*lines, (updates, ROWS[-1], str(expert), *_rates(golds, links))]
+    return [*lines, (updates, ROWS[-1], str(expert), *error_rates(golds, links))]
 
 
-def experts(both: BitextAligner, given: str | None, pairs: Sequence[tuple[str, str]]) -> list[tuple[str, Expert]]:
+def experts(both: BitextAligner, given: str | None, pairs: Pairs) -> list[tuple[str, Expert]]:
     """What is read of one direction, by the name of its row; what both directions are read with comes last."""
     if given:
         return [(GIVEN_ROWS[0], parse_expert(given))]
     choice = choose_readings(both, pairs)[0]
     best = [next(r.reading for r in choice.ranked if r.reading.setting == setting) for setting in ("awi", "awo")]
     return list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
-
-
-def _rates(golds: Sequence[Gold], links: Sequence[Sequence[tuple[int, int]]]) -> tuple[float, float, float]:
-    """AER in percent of all sentences, of the odd and of the even ones, counted from 1."""
-    parts = [slice(None), slice(0, None, 2), slice(1, None, 2)]
-    whole, odd, even = (100 * score(golds[part], links[part]).aer for part in parts)
-    return whole, odd, even
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:

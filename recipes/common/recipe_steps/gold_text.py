@@ -1,0 +1,56 @@
+"""The gold's text and links, and the models of both directions as they read it: what several steps measure with."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from fairseq_normalign import load, read_gold
+from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.alignment.score import score
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import read_parallel
+from fairseq_normalign.interface import AlignmentModel
+
+Pairs = list[tuple[str, str]]
+
+
+def add_gold_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="folder of the dictionaries")
+    parser.add_argument("--languages", nargs=2, required=True, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--text", type=Path, nargs=2, required=True, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--gold", type=Path, required=True)
+    parser.add_argument("--bpe-codes", nargs="+")
+    parser.add_argument("--sentencepiece-model", nargs="+")
+
+
+def read_gold_text(args: argparse.Namespace) -> tuple[Pairs, list[Gold]]:
+    """The pairs of the gold's text, and the gold links of each."""
+    pairs = list(read_parallel(*args.text))
+    golds = read_gold(args.gold, source=args.text[0], target=args.text[1])
+    if len(golds) != len(pairs):
+        raise NormalignError(f"{args.gold}: {len(golds)} sentences, {args.text[0]} has {len(pairs)}")
+    return pairs, golds
+
+
+def load_both(args: argparse.Namespace, paths: Sequence[Path], **options: str | float | None) -> AlignmentModel:
+    """The models of both directions; ``options`` are further arguments of ``load``."""
+    return load(
+        paths[0],
+        reverse=paths[1],
+        data=args.data,
+        reverse_data=args.data,
+        source_lang=args.languages[0],
+        target_lang=args.languages[1],
+        bpe_codes=args.bpe_codes,
+        sentencepiece_model=args.sentencepiece_model,
+        **options,
+    )
+
+
+def error_rates(golds: Sequence[Gold], links: Sequence[Sequence[tuple[int, int]]]) -> tuple[float, float, float]:
+    """AER in percent of all sentences, of the odd and of the even ones, counted from 1."""
+    parts = [slice(None), slice(0, None, 2), slice(1, None, 2)]
+    whole, odd, even = (100 * score(golds[part], links[part]).aer for part in parts)
+    return whole, odd, even
