@@ -210,7 +210,7 @@ curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has 
   mkdir -p "$RESULTS"
   # shellcheck disable=SC2086
   step_with_gold "$base" curve --models "$forward" "$backward" $text --average "${AVERAGE:-1}" \
-    --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
+    --every "${EVERY:-1}" --figure "$RESULTS/curve.png" -o "$RESULTS/curve.tsv" "$@"
   done_after
   cat "$RESULTS/curve.tsv"
 }

@@ -75,3 +75,20 @@ def test_the_last_checkpoints_can_be_averaged(arguments, tmp_path):
     assert recipe_steps.main(["curve", *arguments, "--average", "2"]) == 0
     assert rows(tmp_path) == plain, "both checkpoints are the same, so their mean is"
     assert {line[0] for line in plain} == {"10", "20"}
+
+
+def test_points_can_be_far_apart(arguments, tmp_path, capsys):
+    shutil.copyfile(toy.FOLDER / "en-de.pt", tmp_path / "en-de" / "checkpoint_1_20.pt")
+    assert recipe_steps.main(["curve", *arguments, "--every", "20", "--readings", "norms:1.1:awi"]) == 0
+    assert {line[0] for line in rows(tmp_path)} == {"20"}
+    assert recipe_steps.main(["curve", *arguments, "--every", "7"]) == 2
+    assert "no checkpoint was kept at a multiple of 7 updates" in capsys.readouterr().err
+
+
+def test_a_mean_is_of_the_last_checkpoints_whichever_points_are_shown():
+    from recipe_steps.curve import last_kept
+
+    kept = [(updates, (Path(f"a{updates}"), Path(f"b{updates}"))) for updates in (5, 10, 15, 20)]
+    found = last_kept(kept, 3, 10)
+    assert [updates for updates, _ in found] == [10, 20]
+    assert [[files[0].name for files in one] for _, one in found] == [["a5", "a10"], ["a10", "a15", "a20"]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_normalign.aligning.both_directions import BitextAligner
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--readings", help="read so, for example weights:1:awi, instead of choosing")
     parser.add_argument("--floor", type=float, help="of the agreement of links")
     parser.add_argument("--average", type=int, default=1, metavar="N", help="the mean parameters of the last N kept")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="points at multiples of N updates only")
     parser.add_argument("--figure", type=Path, help="a picture of it")
     parser.add_argument("-o", "--output", type=Path, required=True, help="TSV")
 
@@ -44,8 +45,8 @@ def run(args: argparse.Namespace) -> None:
     pairs, golds = read_gold_text(args)
     lines = []
     with tempfile.TemporaryDirectory() as folder:
-        for updates, paths in averaged(kept_by_both(*args.models), args.average, Path(folder)):
-            lines += measure(args, updates, paths, pairs, golds)
+        for updates, files in last_kept(kept_by_both(*args.models), args.average, args.every):
+            lines += measure(args, updates, averaged(files, Path(folder)), pairs, golds)
     with open_output(args.output) as out:
         out.write("\t".join(HEAD) + "\n")
         for updates, row, readings, *rates in lines:
@@ -66,18 +67,28 @@ def kept_by_both(forward: Path, backward: Path) -> list[tuple[int, tuple[Path, P
     return [(updates, (first[updates], second[updates])) for updates in common]
 
 
-def averaged(
-    kept: Sequence[tuple[int, tuple[Path, Path]]], count: int, folder: Path
-) -> Iterator[tuple[int, tuple[Path, Path]]]:
-    """In place of each pair of files the mean of the last ``count`` up to it, written to a folder."""
-    for number, (updates, paths) in enumerate(kept, start=1):
-        last = [paths for _, paths in kept[max(0, number - count) : number]]
-        if len(last) > 1:
-            means = folder / "forward.pt", folder / "backward.pt"
-            for mean, files in zip(means, zip(*last, strict=True), strict=True):
-                average(files, mean)
-            paths = means
-        yield updates, paths
+def last_kept(
+    kept: Sequence[tuple[int, tuple[Path, Path]]], count: int, every: int
+) -> list[tuple[int, list[tuple[Path, Path]]]]:
+    """For each multiple of ``every`` updates the files of the last ``count`` checkpoints up to it."""
+    found = [
+        (updates, [files for _, files in kept[max(0, number - count) : number]])
+        for number, (updates, _) in enumerate(kept, start=1)
+        if updates % every == 0
+    ]
+    if not found:
+        raise NormalignError(f"no checkpoint was kept at a multiple of {every} updates")
+    return found
+
+
+def averaged(files: Sequence[tuple[Path, Path]], folder: Path) -> tuple[Path, Path]:
+    """The mean parameters of the checkpoints of each direction, in a folder; one by itself stays where it is."""
+    if len(files) == 1:
+        return files[0]
+    means = folder / "forward.pt", folder / "backward.pt"
+    for mean, paths in zip(means, zip(*files, strict=True), strict=True):
+        average(paths, mean)
+    return means
 
 
 def _kept(folder: Path) -> dict[int, Path]:
