@@ -732,7 +732,8 @@ def test_ctrl_c_at_any_moment(room):
             process.wait(tenths / 10)
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=300)
-        assert process.returncode in (0, 130, -signal.SIGINT), errors
+        python_had_not_started = process.returncode == 1 and b"init_import_site" in errors  # on a slow machine
+        assert python_had_not_started or process.returncode in (0, 130, -signal.SIGINT), errors
         if process.returncode == 0:
             assert (room.outputs / f"out{tenths}").read_text().count("\n") == room.models.lines
         else:
