@@ -734,10 +734,9 @@ def test_ctrl_c_at_any_moment(room):
         _, errors = process.communicate(timeout=300)
         python_had_not_started = process.returncode == 1 and b"init_import_site" in errors  # on a slow machine
         assert python_had_not_started or process.returncode in (0, 130, -signal.SIGINT), errors
-        if process.returncode == 0:
-            assert (room.outputs / f"out{tenths}").read_text().count("\n") == room.models.lines
-        else:
-            assert not (room.outputs / f"out{tenths}").exists()
+        out = room.outputs / f"out{tenths}"
+        if process.returncode == 0 or out.exists():  # it may be interrupted when all is written
+            assert out.read_text().count("\n") == room.models.lines
 
 
 def test_the_command_itself_refuses_in_one_line(room):
