@@ -13,7 +13,7 @@ train() { # DIRECTION
     --encoder-attention-heads "$HEADS" \
     --decoder-layers "$LAYERS" --decoder-embed-dim "$WIDTH" --decoder-ffn-embed-dim "$FEED_FORWARD" \
     --decoder-attention-heads "$HEADS" --decoder-learned-pos --dropout 0 \
-    --criterion label_smoothed_cross_entropy --label-smoothing 0.1 \
+    --criterion "$(criterion)" --label-smoothing 0.1 \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" \
     --max-tokens "$TOKENS" --max-update "$UPDATES" --seed "$SEED" \
