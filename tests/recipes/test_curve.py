@@ -85,6 +85,14 @@ def test_points_can_be_far_apart(arguments, tmp_path, capsys):
     assert "no checkpoint was kept at a multiple of 7 updates" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("option", ["--every", "--average"])
+def test_numbers_count_from_one(arguments, option, capsys):
+    with pytest.raises(SystemExit) as ended:
+        recipe_steps.main(["curve", *arguments, option, "0"])
+    assert ended.value.code == 2
+    assert option in capsys.readouterr().err
+
+
 def test_a_mean_is_of_the_last_checkpoints_whichever_points_are_shown():
     from recipe_steps.curve import last_kept
 

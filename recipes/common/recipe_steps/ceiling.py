@@ -1,8 +1,8 @@
 """What is left to find in the attention: two looks, chosen without gold, beside a classifier that is taught by gold.
 
 A logistic regression sees, for every pair of words, the norms of all layers and heads of both models at both steps, two
-looks with their agreement, and the agreement of the pairs around it. It learns from the odd sentences of the gold, and
-so is its threshold chosen; the even sentences show what all of that is worth. No result of it is used anywhere.
+looks with their agreement, and the agreement of the pairs around it. It learns from the odd sentences of the gold, by
+which its threshold is chosen too; the even sentences show what all of that is worth. Nothing else uses the classifier.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def run(args: argparse.Namespace) -> None:
     decided = both.align(pairs, keep=Keep(soft=True))
     if both.backward is None or any(pair.soft is None for pair in decided):
         raise NormalignError(f"{args.text[0]}: a pair is empty or too long for the models")
-    forward = every_share(both.forward, pairs)
-    backward = every_share(both.backward, [(target, source) for source, target in pairs])
+    forward_shares = every_share(both.forward, pairs)
+    backward_shares = every_share(both.backward, [(target, source) for source, target in pairs])
     cells = []
-    for pair, ahead, back in zip(decided, forward, backward, strict=True):
+    for pair, forward, backward in zip(decided, forward_shares, backward_shares, strict=True):
         assert pair.soft is not None
         looks = [pair.directions[0], pair.directions[1].T]
-        shares = [np.log(one + FLOOR) for one in (*ahead, *(one.T for one in back), *looks, pair.soft)]
+        shares = [np.log(one + FLOOR) for one in (*forward, *(one.T for one in backward), *looks, pair.soft)]
         cells.append(np.stack([*shares, *around(pair.soft)], axis=-1))
     taught = Classifier.learn(cells[::2], golds[::2])
     threshold = min(THRESHOLDS, key=lambda one: error_rates(golds, taught.links(cells, one))[1])

@@ -16,6 +16,7 @@ from fairseq_normalign.aligning.both_directions import BitextAligner
 from fairseq_normalign.aligning.choose import choose_readings
 from fairseq_normalign.alignment.experts import Expert, parse_expert
 from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.cli.model_arguments import positive
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
 from fairseq_normalign.hosts.fairseq.averaging import average
@@ -35,8 +36,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_gold_arguments(parser)
     parser.add_argument("--readings", help="read so, for example weights:1:awi, instead of choosing")
     parser.add_argument("--floor", type=float, help="of the agreement of links")
-    parser.add_argument("--average", type=int, default=1, metavar="N", help="the mean parameters of the last N kept")
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="points at multiples of N updates only")
+    parser.add_argument(
+        "--average", type=positive, default=1, metavar="N", help="the mean of the last N that were kept"
+    )
+    parser.add_argument("--every", type=positive, default=1, metavar="N", help="points at multiples of N updates only")
     parser.add_argument("--figure", type=Path, help="a picture of it")
     parser.add_argument("-o", "--output", type=Path, required=True, help="TSV")
 
