@@ -63,8 +63,8 @@ f"AER {100 * both.aer:.1f}, precision {100 * both.precision:.1f}, recall {100 * 
 # %%
 text = {"bpe_codes": folder / "codes", "tokenizer": "moses", "lowercase": True}
 steps = {
-    "weights, top layer, AWO": {"method": "weights", "layer": 3, "setting": "awo"},
-    "norms, layer 1, AWI": {"layer": 1, "setting": "awi"},
+    "weights, top layer, AWO": {"method": "weights", "layer": 3, "step": "awo"},
+    "norms, layer 1, AWI": {"layer": 1, "step": "awi"},
     "two looks": {},
 }
 rows = []

@@ -16,11 +16,11 @@ import numpy as np
 
 import fairseq_normalign
 from fairseq_normalign import toy
-from fairseq_normalign.aligning.every_reading import read_pairs
-from fairseq_normalign.alignment.pieces import Sentence
-from fairseq_normalign.alignment.read_pair import ReadPair, soft_of
-from fairseq_normalign.alignment.readings import MethodReading, Reading
-from fairseq_normalign.report.figures import save_figure
+from fairseq_normalign.align.every_reading import read_pairs
+from fairseq_normalign.links.pieces import Sentence
+from fairseq_normalign.links.read_pair import ReadPair, soft_of
+from fairseq_normalign.links.readings import MethodReading, Reading
+from fairseq_normalign.show.figures import save_figure
 
 SOURCE = "Deshalb hat die Kommission China wiederholt aufgefordert, diese Urteile zu revidieren."
 TARGET = "The Commission has therefore repeatedly urged China to review these sentences."

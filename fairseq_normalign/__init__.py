@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from .aligned_pair import Alignment, TranslationCheck
-    from .alignment.dump import Dump
-    from .alignment.gold import Gold, read_gold, read_links, write_links
-    from .alignment.score import Score, score
-    from .alignment.symmetrize import symmetrize
     from .errors import NormalignError
     from .interface import AlignmentModel, list_methods, load
+    from .links.dump import Dump
+    from .links.gold import Gold, read_gold, read_links, write_links
+    from .links.score import Score, score
+    from .links.symmetrize import symmetrize
 
 __all__ = [
     "Alignment",
@@ -74,18 +74,18 @@ HOST = "fairseq"
 _PLACES = {
     "Alignment": "aligned_pair",
     "AlignmentModel": "interface",
-    "Dump": "alignment.dump",
-    "Gold": "alignment.gold",
+    "Dump": "links.dump",
+    "Gold": "links.gold",
     "NormalignError": "errors",
-    "Score": "alignment.score",
+    "Score": "links.score",
     "TranslationCheck": "aligned_pair",
     "list_methods": "interface",
     "load": "interface",
-    "read_gold": "alignment.gold",
-    "read_links": "alignment.gold",
-    "score": "alignment.score",
-    "symmetrize": "alignment.symmetrize",
-    "write_links": "alignment.gold",
+    "read_gold": "links.gold",
+    "read_links": "links.gold",
+    "score": "links.score",
+    "symmetrize": "links.symmetrize",
+    "write_links": "links.gold",
 }
 """Public name -> the module that holds it; loaded when the name is first used (PEP 562)."""
 

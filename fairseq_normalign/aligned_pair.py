@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from .alignment.decide import Link
-from .alignment.formats import pharaoh
-from .alignment.formats.json_lines import AlignedPair as JsonPair
-from .alignment.formats.json_lines import to_json
-from .alignment.readings import Reading
+from .links.decide import Link
+from .links.formats import pharaoh
+from .links.formats.json_lines import AlignedPair as JsonPair
+from .links.formats.json_lines import to_json
+from .links.readings import Reading
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Alignment:
 
     def draw(self, path: str | Path | None = None) -> str | None:
         """Draw the pair: to a figure at ``path`` (.png, .svg, .pdf), or return it as text for a terminal."""
-        from .report.one_alignment import as_figure, as_text, pair_to_draw
+        from .show.one_alignment import as_figure, as_text, pair_to_draw
 
         pair = pair_to_draw(self.source, self.target, self.links, self.soft)
         if path is None:
@@ -71,7 +71,7 @@ class Alignment:
         return None
 
     def _repr_html_(self) -> str:
-        from .report.one_alignment import as_html
+        from .show.one_alignment import as_html
 
         return as_html(self.source, self.target, self.links, self.soft)
 

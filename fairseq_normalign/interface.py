@@ -8,23 +8,23 @@ from pathlib import Path
 
 import numpy as np
 
+from .align.aligner import AlignedPair
+from .align.both_directions import BitextAligner
+from .align.build import make_bitext_aligner
+from .align.checking import Checker
+from .align.choose import MANY, choose_readings, sentence_of_choice
+from .align.directions import Keep, PairAlignment
+from .align.options import DEFAULT_STEP, AlignmentOptions
+from .align.translating import why_untranslated
 from .aligned_pair import Alignment, TranslationCheck
-from .aligning.aligner import AlignedPair
-from .aligning.both_directions import BitextAligner
-from .aligning.build import make_bitext_aligner
-from .aligning.checking import Checker
-from .aligning.choose import MANY, choose_readings, sentence_of_choice
-from .aligning.directions import Keep, PairAlignment
-from .aligning.options import DEFAULT_SETTING, AlignmentOptions
-from .aligning.translating import why_untranslated
-from .alignment.experts import AGREEMENT_FLOOR, Expert
-from .alignment.readings import Reading
-from .alignment.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from .analysis.translation_check import PairCheck
-from .attribution import METHODS
 from .errors import NormalignError
 from .hosts.options import PRECISIONS, ModelOptions
-from .hosts.protocol import EncodedPair
+from .hosts.protocol import Pair
+from .links.experts import AGREEMENT_FLOOR, Expert
+from .links.readings import Reading
+from .links.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from .methods import METHODS
 from .text.options import TextOptions
 
 WINDOW = 256
@@ -55,7 +55,7 @@ def load(
     method: str = "norms",
     layer: int | str | None = None,
     head: int | None = None,
-    setting: str = DEFAULT_SETTING,
+    step: str = DEFAULT_STEP,
     readings: str | None = None,
     decision: str | None = None,
     symmetrize: str = "agreed-grow-diag",
@@ -83,7 +83,7 @@ def load(
         words: What links count in natural text: ``"spaces"``, ``"unicode"``, ``"moses"`` or ``"characters"``. By
             default the words of the tokenizer, or those that spaces separate.
         method: How soft alignments are read; see :func:`fairseq_normalign.list_methods`.
-        layer, head, setting: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
+        layer, head, step: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
             ``layer="auto"`` chooses the readings by the first pairs that are aligned together.
         readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``, or ``"auto"``. Without any choice:
             the bottom third of the decoder at AWI times its top layer at AWO.
@@ -105,7 +105,7 @@ def load(
         method=method,
         layer=layer if isinstance(layer, int) else None,
         head=head,
-        setting=setting,
+        step=step,
         readings=None if readings == AUTO else readings,
         decision=decision,
         floor=floor,
@@ -275,7 +275,7 @@ class AlignmentModel:
         found = host.translate([lines[number] for number in good], beam=beam, nbest=nbest) if good else []
         translated: list[list[Alignment]] = [[] for _ in lines]
         for number, hypotheses in zip(good, found, strict=True):
-            pairs: list[EncodedPair] = [(sources[number], hypothesis.target) for hypothesis in hypotheses]
+            pairs: list[Pair] = [(sources[number], hypothesis.target) for hypothesis in hypotheses]
             results = self.aligner.align_encoded(pairs, keep=Keep(soft=True, read=True))
             translated[number] = [
                 _alignment(result, hypothesis.score, pair)
@@ -302,7 +302,7 @@ def _checked_pair(pair: object) -> tuple[str, str]:
     return pair[0], pair[1]
 
 
-def _alignment(result: PairAlignment, score: float | None, encoded: EncodedPair) -> Alignment:
+def _alignment(result: PairAlignment, score: float | None, encoded: Pair) -> Alignment:
     source, target = (line.sentence.by_word.words for line in encoded)
     return Alignment(
         source,
@@ -324,7 +324,7 @@ def _readings(read: AlignedPair) -> dict[Reading, np.ndarray]:
     """Every reading that decided, and every layer that was read."""
     found = list(read.expert.readings)
     for place in read.steps:
-        found += [Reading(place.method, place.layer, place.head, first.setting) for first in read.expert.readings[:1]]
+        found += [Reading(place.method, place.layer, place.head, first.step) for first in read.expert.readings[:1]]
     return {reading: read.read(reading) for reading in dict.fromkeys(found)}
 
 

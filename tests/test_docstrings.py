@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
-ROOMS = ("alignment", "analysis", "attribution", "report")
+ROOMS = ("links", "analysis", "methods", "show")
 TOP = "fairseq_normalign.aligned_pair"
 NEEDS_A_FILE = {"evaluate", "check_agreement", "open_alignment", "in_step", "place_together", "read_gold", "read_links"}
 NEEDS_A_FILE |= {
@@ -53,7 +53,7 @@ def test_every_public_function_of_alignment_has_an_example():
     excused = NEEDS_A_FILE | NEEDS_A_PROGRAM | RAISES_ONLY
     without = [
         f"{path.name}: {node.name}"
-        for path in sorted((PACKAGE / "alignment").rglob("*.py"))
+        for path in sorted((PACKAGE / "links").rglob("*.py"))
         for node in public_functions(path)
         if node.name not in excused and ">>>" not in (ast.get_docstring(node) or "")
     ]

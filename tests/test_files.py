@@ -12,7 +12,6 @@ import sys
 import pytest
 
 from fairseq_normalign import packed
-from fairseq_normalign.alignment.gold import read_links
 from fairseq_normalign.errors import NormalignError, one_line
 from fairseq_normalign.files import (
     check_distinct,
@@ -22,6 +21,7 @@ from fairseq_normalign.files import (
     read_lines,
     read_parallel,
 )
+from fairseq_normalign.links.gold import read_links
 from fairseq_normalign.new_directory import NewDirectory
 
 TEXT = "eins\nzwei ä\n" * 3000

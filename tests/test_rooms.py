@@ -11,29 +11,29 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 MAY_IMPORT = {
-    "alignment": set(),
-    "text": {"alignment"},
-    "projection": {"alignment", "text"},
-    "attribution": {"alignment"},
-    "analysis": {"alignment", "attribution"},
-    "report": {"alignment", "analysis"},
-    "hosts": {"alignment", "attribution", "analysis", "text"},
-    "aligning": {"alignment", "attribution", "analysis", "text", "hosts"},
-    "models": {"alignment", "attribution", "analysis", "hosts"},
-    "tasks": {"alignment", "attribution", "analysis", "text", "hosts", "aligning"},
+    "links": set(),
+    "text": {"links"},
+    "projection": {"links", "text"},
+    "methods": {"links"},
+    "analysis": {"links", "methods"},
+    "show": {"links", "analysis"},
+    "hosts": {"links", "methods", "analysis", "text"},
+    "align": {"links", "methods", "analysis", "text", "hosts"},
+    "models": {"links", "methods", "analysis", "hosts"},
+    "tasks": {"links", "methods", "analysis", "text", "hosts", "align"},
     "toy": set(),
     "cli": {
-        *("toy", "alignment", "attribution", "analysis", "report", "text", "projection"),
-        *("hosts", "aligning", "models", "tasks"),
+        *("toy", "links", "methods", "analysis", "show", "text", "projection"),
+        *("hosts", "align", "models", "tasks"),
     },
 }
 FORBIDDEN = {
-    "alignment": {"torch", "fairseq", "matplotlib"},
+    "links": {"torch", "fairseq", "matplotlib"},
     "text": {"torch", "fairseq", "transformers", "matplotlib"},
     "projection": {"torch", "fairseq", "transformers", "matplotlib"},
-    "attribution": {"fairseq", "matplotlib"},
+    "methods": {"fairseq", "matplotlib"},
     "analysis": {"fairseq", "matplotlib"},
-    "report": {"torch", "fairseq"},
+    "show": {"torch", "fairseq"},
 }
 COMMON = {"errors", "files", "half_precision", "new_directory", "packed", "requirements", "version"}
 
@@ -113,7 +113,7 @@ def modules_after(code: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "code", ["import fairseq_normalign", "import fairseq_normalign.alignment", "import fairseq_normalign.cli"]
+    "code", ["import fairseq_normalign", "import fairseq_normalign.links", "import fairseq_normalign.cli"]
 )
 def test_light_imports_load_neither_torch_nor_fairseq(code):
     assert not {"torch", "fairseq"} & modules_after(code)

@@ -171,8 +171,8 @@ def _same_interpreter(environment: dict[str, str]) -> bool:
     import locale
 
     ours, theirs = (
-        {name: value for name, value in settings.items() if name.startswith("PYTHON")}
-        for settings in (os.environ, environment)
+        {name: value for name, value in steps.items() if name.startswith("PYTHON")}
+        for steps in (os.environ, environment)
     )
     ours.pop("PYTHONPATH", None)
     theirs.pop("PYTHONPATH", None)

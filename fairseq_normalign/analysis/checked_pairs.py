@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeGuard
 
-from ..alignment.decide import Link
-from ..alignment.read_pair import PairFlags
 from ..errors import NormalignError
 from ..files import display_name, read_lines
+from ..links.decide import Link
+from ..links.read_pair import PairFlags
 
 
 @dataclass(frozen=True)

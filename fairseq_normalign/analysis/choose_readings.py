@@ -1,6 +1,6 @@
 """Which readings of a model to multiply, without gold. numpy only.
 
-Every layer and head is judged in both settings on some sentence pairs, by the mean share that a lexicon
+Every layer and head is judged in both steps on some sentence pairs, by the mean share that a lexicon
 (:mod:`.lexicon`) of these very pairs gives to the source words that it links: its *support*. The best reading at AWI
 and the best at AWO become an expert. A reading has to find clearly more support than a straight line through the
 sentence, which knows positions and no words; where one of the two does not, the other is used alone.
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.experts import AWO_EXPONENT, Expert, default_expert
-from ..alignment.readings import Reading
-from ..alignment.steps_to_words import SETTINGS
+from ..links.experts import AWO_EXPONENT, Expert, default_expert
+from ..links.readings import Reading
+from ..links.steps_to_words import STEPS
 from .decisions import PairDecisions
 from .layer_choice import RESAMPLINGS, SURE
 from .lexicon import word_shares
@@ -79,7 +79,7 @@ def choose_readings(
         doubt = f"only {len(pairs)} sentence pairs to choose by; the default is used"
         return ReadingChoice(default_expert(layers, method=method), (0.0, 0.0), (), 0.0, len(pairs), (doubt,))
     support = _Support(pairs, readings, seed)
-    best = [support.best_of(setting) for setting in LOOKS if any(one.setting == setting for one in readings)]
+    best = [support.best_of(step) for step in LOOKS if any(one.step == step for one in readings)]
     chosen = [number for number in best if support.rated[number].is_supported]
     doubts = [support.lacking(number) for number in best if number not in chosen]
     stability = [support.stability(number) for number in chosen]
@@ -102,16 +102,16 @@ def expert_of(readings: Sequence[Reading]) -> Expert:
 
 
 def _candidates(pairs: Sequence[PairDecisions], method: str) -> list[Reading]:
-    """Every layer and head that decided, in both settings."""
+    """Every layer and head that decided, in both steps."""
     if not pairs:
         return []
     found = []
-    for setting in SETTINGS:
-        layers = pairs[0].layers.get((method, setting), [])
-        heads = pairs[0].heads.get((method, setting), [])
+    for step in STEPS:
+        layers = pairs[0].layers.get((method, step), [])
+        heads = pairs[0].heads.get((method, step), [])
         for layer in range(len(layers)):
             count = len(heads[layer]) if layer < len(heads) else 0
-            found += [Reading(method, layer, head, setting) for head in (None, *range(count))]
+            found += [Reading(method, layer, head, step) for head in (None, *range(count))]
     return found
 
 
@@ -133,27 +133,27 @@ class _Support:
         self.diagonal = float(support[-2])
         self.rated = [RatedReading(reading, float(support[k]), float(above[k])) for k, reading in enumerate(readings)]
 
-    def _of(self, setting: str) -> list[int]:
-        return [k for k, reading in enumerate(self.readings) if reading.setting == setting]
+    def _of(self, step: str) -> list[int]:
+        return [k for k, reading in enumerate(self.readings) if reading.step == step]
 
-    def best_of(self, setting: str) -> int:
+    def best_of(self, step: str) -> int:
         """The number of the reading with most support; the first wins a tie, so all heads before one."""
-        return max(self._of(setting), key=lambda k: (self.rated[k].support, -k))
+        return max(self._of(step), key=lambda k: (self.rated[k].support, -k))
 
     def stability(self, number: int) -> float:
-        """The share of resamplings in which this reading is the best of its setting."""
-        same = self._of(self.readings[number].setting)
+        """The share of resamplings in which this reading is the best of its step."""
+        same = self._of(self.readings[number].step)
         return float(np.mean(np.array(same)[self.resampled[:, same].argmax(axis=1)] == number))
 
     def lacking(self, number: int) -> str:
         one = self.rated[number]
         return (
-            f"no reading at {one.reading.setting.upper()} finds clearly more support than the diagonal "
+            f"no reading at {one.reading.step.upper()} finds clearly more support than the diagonal "
             f"({self.diagonal:.3f}); the best is {one.reading.spec} ({one.support:.3f})"
         )
 
     def close(self, number: int) -> str:
-        others = [k for k in self._of(self.readings[number].setting) if k != number]
+        others = [k for k in self._of(self.readings[number].step) if k != number]
         next_best = max(others, key=lambda k: (self.rated[k].support, -k))
         return (
             f"{self.readings[next_best].spec} is close to {self.readings[number].spec}: "
@@ -164,9 +164,9 @@ class _Support:
 def _decisions(pair: PairDecisions, readings: Sequence[Reading], share: np.ndarray) -> np.ndarray:
     """-> ``[K + 2, T]``: the source word that each reading links, -1 for none; then the diagonal, then the lexicon."""
     rows = [
-        pair.layers[one.method, one.setting][one.layer]
+        pair.layers[one.method, one.step][one.layer]
         if one.head is None
-        else pair.heads[one.method, one.setting][one.layer][one.head]
+        else pair.heads[one.method, one.step][one.layer][one.head]
         for one in readings
     ]
     height, width = len(pair.target), len(pair.source)

@@ -1,4 +1,4 @@
-"""Alignment error of each layer, head, method and setting against gold, from decisions. numpy only.
+"""Alignment error of each layer, head, method and step against gold, from decisions. numpy only.
 
 A seed is one trained checkpoint (with its partner of the other direction, if there is one); error rates of several
 seeds are means.
@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..alignment.decide import Link
-from ..alignment.decide_links import agreed_links
-from ..alignment.experts import AGREEMENT_FLOOR
-from ..alignment.gold import Gold
-from ..alignment.read_pair import ReadPair
-from ..alignment.score import count_links
-from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
+from ..links.decide import Link
+from ..links.decide_links import agreed_links
+from ..links.experts import AGREEMENT_FLOOR
+from ..links.gold import Gold
+from ..links.read_pair import ReadPair
+from ..links.score import count_links
+from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from .decisions import MethodSetting, PairDecisions, decisions_of
 from .direction_scores import DirectionScores
 from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate, tested
@@ -111,7 +111,7 @@ def _symmetrized(
     methods: Sequence[str],
     sampling: Sampling,
 ) -> list[System]:
-    """Return a system for each method of reading and of symmetrizing, at the best layer and setting of each side."""
+    """Return a system for each method of reading and of symmetrizing, at the best layer and step of each side."""
     systems = []
     for method in dict.fromkeys(method for method, _ in forward.choices):
         choices = forward.best_choice(method), backward.best_choice(method)
@@ -127,7 +127,7 @@ def _symmetrized(
 
 
 _Side = tuple[DirectionScores, MethodSetting, int]
-"""A direction, with the method, setting and layer it is read at."""
+"""A direction, with the method, step and layer it is read at."""
 
 
 def _combined_links(seed: int, forward: _Side, backward: _Side, symmetrization: str) -> list[list[Link]]:

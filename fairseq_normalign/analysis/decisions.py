@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..alignment.decide import best_sources
-from ..alignment.gold import Gold
-from ..alignment.read_pair import ReadPair
-from ..alignment.readings import Reading
-from ..alignment.steps_to_words import to_words
 from ..errors import NormalignError
+from ..links.decide import best_sources
+from ..links.gold import Gold
+from ..links.read_pair import ReadPair
+from ..links.readings import Reading
+from ..links.steps_to_words import to_words
 
 MethodSetting = tuple[str, str]
-"""A method and a setting, for example ('norms', 'awi')."""
+"""A method and a step, for example ('norms', 'awi')."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class PairDecisions:
 
     def of(self, reading: Reading) -> np.ndarray:
         """Return what one reading decides: [target words]."""
-        choice = reading.method, reading.setting
+        choice = reading.method, reading.step
         if reading.head is None:
             return self.layers[choice][reading.layer]
         return self.heads[choice][reading.layer][reading.head]
@@ -57,11 +57,11 @@ def decisions_of(pair: ReadPair) -> PairDecisions:
         found.means[name] = _means(reading.steps)
         if reading.heads is not None:
             found.head_means[name] = [_means(layer) for layer in reading.heads]
-        for setting in reading.shape.settings:
-            sides = pair.target.by_word, pair.source.by_word, setting
-            found.layers[name, setting] = list(best_sources(to_words(reading.steps, *sides)[0]))
+        for step in reading.shape.steps:
+            sides = pair.target.by_word, pair.source.by_word, step
+            found.layers[name, step] = list(best_sources(to_words(reading.steps, *sides)[0]))
             if reading.heads is not None:
-                found.heads[name, setting] = list(best_sources(to_words(reading.heads, *sides)[0]))
+                found.heads[name, step] = list(best_sources(to_words(reading.heads, *sides)[0]))
     return found
 
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..alignment.decide import Link, links_of_sources
-from ..alignment.gold import Gold
-from ..alignment.score import Counts, count_sources, gold_block, metrics_of
+from ..links.decide import Link, links_of_sources
+from ..links.gold import Gold
+from ..links.score import Counts, count_sources, gold_block, metrics_of
 from .correlation import pearson, spearman
 from .decisions import MethodSetting, PairDecisions
 from .error_rates import ErrorRate, HeadRow, LayerRow, Sampling, System, error_rate
@@ -71,7 +71,7 @@ class DirectionScores:
         return self.aer_of_layers(choice).argmin(axis=1).tolist()
 
     def best_choice(self, method: str) -> MethodSetting:
-        """Return the method with the setting in which its best layers have the lowest AER."""
+        """Return the method with the step in which its best layers have the lowest AER."""
         choices = [choice for choice in self.choices if choice[0] == method]
         return min(choices, key=lambda choice: float(self.aer_of_layers(choice).min(axis=1).mean()))
 
@@ -81,7 +81,7 @@ class DirectionScores:
         return error_rate(counts, self.sampling)
 
     def layer_rows(self) -> list[LayerRow]:
-        """Return the error rates of each method and setting, by layer."""
+        """Return the error rates of each method and step, by layer."""
         rows = []
         for choice in self.choices:
             rates = self.aer_of_layers(choice)
@@ -100,7 +100,7 @@ class DirectionScores:
         return rows
 
     def head_rows(self) -> list[HeadRow]:
-        """Return the error rates of each method and setting, by head; none where norms were not read."""
+        """Return the error rates of each method and step, by head; none where norms were not read."""
         norms = self.head_means()
         if not norms.size:
             return []
@@ -120,7 +120,7 @@ class DirectionScores:
         return rows
 
     def systems(self, direction: str, speeds: Sequence[dict[str, float]]) -> list[System]:
-        """Return a system for each method and setting at its best layer and, forward, at its best head.
+        """Return a system for each method and step at its best layer and, forward, at its best head.
 
         ``speeds`` are the pairs per second of each seed, by method.
         """
@@ -141,14 +141,14 @@ class DirectionScores:
     def _system(
         self, choice: MethodSetting, layers: list[int], kind: str, direction: str, speeds: Sequence[dict[str, float]]
     ) -> System:
-        method, setting = choice
+        method, step = choice
         speed = [one[method] for one in speeds if method in one]
         return System(
-            name=" ".join(filter(None, [method, setting, kind])),
+            name=" ".join(filter(None, [method, step, kind])),
             figure=self.figure(choice, layers),
             direction=direction,
             method=method,
-            setting=setting,
+            step=step,
             layers=tuple(layers) if kind else (),
             pairs_per_second=float(np.mean(speed)) if speed else None,
         )
@@ -168,7 +168,7 @@ class DirectionScores:
             figure=error_rate(counts, self.sampling),
             direction=direction,
             method=choice[0],
-            setting=choice[1],
+            step=choice[1],
             layers=tuple(layer_and_head[place][0] for place in places),
             heads=tuple(layer_and_head[place][1] for place in places),
         )

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..alignment.score import Counts, metrics_of
-from ..alignment.significance import bootstrap, compare_to_first
+from ..links.score import Counts, metrics_of
+from ..links.significance import bootstrap, compare_to_first
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class ErrorRate:
 
 @dataclass(frozen=True)
 class LayerRow:
-    """The error rates of a method in a setting, at each layer."""
+    """The error rates of a method in a step, at each layer."""
 
     method: str
-    setting: str
+    step: str
     layers: tuple[ErrorRate, ...]
     """The bottom layer first; a method that reads the whole model has one."""
     mean: float
@@ -57,10 +57,10 @@ class LayerRow:
 
 @dataclass(frozen=True)
 class HeadRow:
-    """The error rates of a method in a setting, at each head."""
+    """The error rates of a method in a step, at each head."""
 
     method: str
-    setting: str
+    step: str
     aer: tuple[tuple[float, ...], ...]
     """AER of each layer and head: [layer][head]."""
     mean_norm: tuple[tuple[float, ...], ...]
@@ -79,7 +79,7 @@ class System:
     direction: str = "forward"
     """forward, reverse, both (symmetrized), decided (readings multiplied) or other (an added file)."""
     method: str | None = None
-    setting: str | None = None
+    step: str | None = None
     layers: tuple[int, ...] = ()
     """The 0-based layer it is read from, for each seed."""
     heads: tuple[int, ...] = ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ..alignment.read_pair import ReadPair, links_of
-from ..alignment.readings import Reading
-from ..alignment.score import score
+from ..links.read_pair import ReadPair, links_of
+from ..links.readings import Reading
+from ..links.score import score
 from .pair_counts import best_reading
 
 SHORT = 5
@@ -27,16 +27,16 @@ class ChosenExamples:
     """Examples of a method, with the readings that they were judged by."""
 
     reading: Reading
-    """The method at its best layer and setting."""
+    """The method at its best layer and step."""
     baseline: Reading | None
-    """The method that its improvement is measured against, at its best layer and setting; None: nothing."""
+    """The method that its improvement is measured against, at its best layer and step; None: nothing."""
     examples: list[Example]
 
 
 def examples_of_method(
     pairs: Sequence[ReadPair], method: str, baseline: str | None = None, *, each: int = 3
 ) -> ChosenExamples:
-    """Choose ``each`` examples of each kind for a method, read at its best layer and setting."""
+    """Choose ``each`` examples of each kind for a method, read at its best layer and step."""
     reading = best_reading(pairs, method)
     other = None if baseline is None else best_reading(pairs, baseline)
     return ChosenExamples(reading, other, choose_examples(pairs, reading, other, each=each))

@@ -1,4 +1,4 @@
-"""Which layer and setting to read, without gold. numpy only.
+"""Which layer and step to read, without gold. numpy only.
 
 Two criteria decide. With one model, support by a lexicon (:mod:`.lexicon`) of the very text that is aligned: the mean
 share it gives to the source words that a layer links. With models of both directions, supported agreement: the links
@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
+from ..links.steps_to_words import STEPS
 from .decisions import PairDecisions
 from .lexicon import word_shares
 
@@ -28,14 +28,14 @@ FEW = 30
 
 @dataclass(frozen=True)
 class Candidate:
-    """A method, setting and layer that may be chosen. The layer counts from 0."""
+    """A method, step and layer that may be chosen. The layer counts from 0."""
 
     method: str
-    setting: str
+    step: str
     layer: int
 
     def __str__(self) -> str:
-        return f"{self.method} {self.setting} layer {self.layer + 1}"
+        return f"{self.method} {self.step} layer {self.layer + 1}"
 
 
 @dataclass(frozen=True)
@@ -92,21 +92,21 @@ def judge_layers(
     backward: Sequence[PairDecisions] | None = None,
     *,
     methods: Sequence[str],
-    settings: Sequence[str] = SETTINGS,
+    steps: Sequence[str] = STEPS,
     seed: int = 12345,
 ) -> Verdict:
-    """Compare each layer of ``methods`` and ``settings`` by the decisions on some pairs, and choose one.
+    """Compare each layer of ``methods`` and ``steps`` by the decisions on some pairs, and choose one.
 
     ``backward``: the decisions of the other direction's model on the same pairs. The choice is among all candidates.
     """
     if not forward:
         raise NormalignError("there is no sentence pair to choose a layer by")
-    sides = [_Side(forward, methods, settings)]
+    sides = [_Side(forward, methods, steps)]
     draws = _draws(len(forward), seed)
     if backward is None:
         choice = _choice(sides[0], _Scores(sides[0].support, sides[0].words), "lexicon", draws)
         return Verdict(sides[0].criteria(), choice, [], None)
-    sides.append(_Side(backward, methods, settings))
+    sides.append(_Side(backward, methods, steps))
     plain, supported = _agreement(*sides)
     choices = [_choice(side, supported, "supported", draws, axis=axis) for axis, side in enumerate(sides)]
     criteria = [side.criteria((plain.best(axis), supported.best(axis))) for axis, side in enumerate(sides)]
@@ -120,7 +120,7 @@ def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str =
     by = "supported agreement of the two directions" if choice.criterion == "supported" else "support by the lexicon"
     rest = f", next {choice.runner_up} with {values[choice.runner_up]:.3f}" if choice.runner_up else ""
     chosen_by = (
-        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}setting {chosen.setting}, "
+        f"chosen: {option}method {chosen.method} {option}layer {chosen.layer + 1} {option}step {chosen.step}, "
         f"by {by} ({values[chosen]:.3f}{rest}); {100 * choice.stability:.0f}% of {RESAMPLINGS} resamplings of "
         f"{choice.sentences} pairs choose it"
     )
@@ -130,17 +130,15 @@ def sentence_of(choice: LayerChoice, criteria: Sequence[Criteria], option: str =
 class _Side:
     """The candidates of one direction: K of them, N sentence pairs."""
 
-    def __init__(self, pairs: Sequence[PairDecisions], methods: Sequence[str], settings: Sequence[str]) -> None:
+    def __init__(self, pairs: Sequence[PairDecisions], methods: Sequence[str], steps: Sequence[str]) -> None:
         self.pairs = pairs
         self.candidates = [
-            Candidate(method, setting, layer)
+            Candidate(method, step, layer)
             for method in methods
-            for setting in settings
-            for layer in range(len(pairs[0].layers.get((method, setting), ())))
+            for step in steps
+            for layer in range(len(pairs[0].layers.get((method, step), ())))
         ]
-        self.decided = [
-            np.stack([pair.layers[c.method, c.setting][c.layer] for c in self.candidates]) for pair in pairs
-        ]
+        self.decided = [np.stack([pair.layers[c.method, c.step][c.layer] for c in self.candidates]) for pair in pairs]
         """N arrays [K, target words]."""
         self.shares = word_shares([(pair.source, pair.target) for pair in pairs])
         """N arrays [target words, source words]: what the lexicon says."""
@@ -166,7 +164,7 @@ class _Side:
                 agreement=None if agreement is None else float(agreement[0][k]),
                 supported=None if agreement is None else float(agreement[1][k]),
                 mean=float(np.mean([pair.means[c.method][c.layer] for pair in self.pairs])),
-                peak=float(np.mean([pair.peaks[c.method, c.setting][c.layer] for pair in self.pairs])),
+                peak=float(np.mean([pair.peaks[c.method, c.step][c.layer] for pair in self.pairs])),
                 coverage=float(coverage[k]),
             )
             for k, c in enumerate(self.candidates)
@@ -254,6 +252,6 @@ def _doubts(side: _Side, best: int, criterion: str, stability: float, runner_up:
         doubts.append(f"{runner_up} is close: {100 * stability:.0f}% of resamplings of the sentences choose the same")
     by_lexicon = side.candidates[int(side.support.sum(axis=0).argmax())]
     chosen = side.candidates[best]
-    if criterion == "supported" and (by_lexicon.setting, by_lexicon.layer) != (chosen.setting, chosen.layer):
+    if criterion == "supported" and (by_lexicon.step, by_lexicon.layer) != (chosen.step, chosen.layer):
         doubts.append(f"the lexicon speaks for {by_lexicon}")
     return tuple(doubts)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..alignment.read_pair import ReadPair
-from ..alignment.readings import Reading, every_reading
-from ..alignment.score import COUNTS, Counts, count_links, count_sources, gold_block, metrics_of
 from ..errors import NormalignError
+from ..links.read_pair import ReadPair
+from ..links.readings import Reading, every_reading
+from ..links.score import COUNTS, Counts, count_links, count_sources, gold_block, metrics_of
 from .decisions import decisions_of
 
 
@@ -38,7 +38,7 @@ def pair_counts(pair: ReadPair) -> Counts:
 
 
 def best_reading(pairs: Sequence[ReadPair], method: str) -> Reading:
-    """Return the layer and setting of a method, all heads together, with the lowest AER over all pairs."""
+    """Return the layer and step of a method, all heads together, with the lowest AER over all pairs."""
     rates = metrics_of(np.sum([pair_counts(pair) for pair in pairs], axis=0))["aer"].tolist()
     rated = [
         (rate, place, reading)

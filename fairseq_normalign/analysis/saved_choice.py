@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeVar
 
-from ..alignment.experts import parse_expert
-from ..alignment.readings import Reading
-from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError
 from ..files import open_input, open_output
+from ..links.experts import parse_expert
+from ..links.readings import Reading
+from ..links.steps_to_words import STEPS
 from ..version import __version__
 from .choose_readings import RatedReading, ReadingChoice
 
@@ -44,14 +44,14 @@ def choice_record(choice: ReadingChoice) -> dict[str, object]:
 def ranked_list(choice: ReadingChoice) -> list[dict[str, object]]:
     """Every reading with its support, the best first; layers and heads count from 1.
 
-    Each is ``{"method", "layer", "head", "setting", "support", "above_diagonal"}``; head is None for all together.
+    Each is ``{"method", "layer", "head", "step", "support", "above_diagonal"}``; head is None for all together.
     """
     return [
         {
             "method": one.reading.method,
             "layer": one.reading.layer + 1,
             "head": None if one.reading.head is None else one.reading.head + 1,
-            "setting": one.reading.setting,
+            "step": one.reading.step,
             "support": one.support,
             "above_diagonal": one.above_diagonal,
         }
@@ -59,19 +59,19 @@ def ranked_list(choice: ReadingChoice) -> list[dict[str, object]]:
     ]
 
 
-def alignment_heads(choice: ReadingChoice, setting: str = "awo") -> dict[str, list[list[int]]]:
+def alignment_heads(choice: ReadingChoice, step: str = "awo") -> dict[str, list[list[int]]]:
     """The supported single heads as CTranslate2 and Whisper models take them.
 
     The form is ``{"alignment_heads": [[layer, head], ...]}``, counted from 0 and sorted, as in their ``config.json``
-    and ``generation_config.json``. These toolkits read the step at which a word is the output, so the setting is AWO
+    and ``generation_config.json``. These toolkits read the step at which a word is the output, so the step is AWO
     unless another is asked for.
     """
-    heads = [one for one in choice.ranked if one.reading.head is not None and one.reading.setting == setting]
+    heads = [one for one in choice.ranked if one.reading.head is not None and one.reading.step == step]
     supported = [one for one in heads if one.is_supported]
     if not supported:
         raise NormalignError(
-            f"no single head is supported at {setting.upper()} by the {choice.pairs} pairs that were judged by; "
-            "judge by more text, or choose the other setting"
+            f"no single head is supported at {step.upper()} by the {choice.pairs} pairs that were judged by; "
+            "judge by more text, or choose the other step"
         )
     return {"alignment_heads": sorted([one.reading.layer, one.reading.head or 0] for one in supported)}
 
@@ -116,15 +116,15 @@ def _choice(found: Mapping[str, object]) -> ReadingChoice:
 def _rated(row: object, number: int) -> RatedReading:
     where = f"'ranked', entry {number}"
     if not isinstance(row, dict):
-        raise NormalignError(f"{where}: has to be an object with method, layer, head, setting and support")
-    if row.get("setting") not in SETTINGS:
-        raise NormalignError(f"{where}: 'setting' has to be one of {', '.join(SETTINGS)}")
+        raise NormalignError(f"{where}: has to be an object with method, layer, head, step and support")
+    if row.get("step") not in STEPS:
+        raise NormalignError(f"{where}: 'step' has to be one of {', '.join(STEPS)}")
     head = row.get("head")
     reading = Reading(
         _typed(row, "method", str),
         _count(row.get("layer"), f"{where}: 'layer'", 1) - 1,
         None if head is None else _count(head, f"{where}: 'head'", 1) - 1,
-        row["setting"],
+        row["step"],
     )
     return RatedReading(
         reading, *(_share(row.get(name), f"{where}: '{name}'") for name in ("support", "above_diagonal"))

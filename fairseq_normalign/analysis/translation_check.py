@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..alignment.decide import Link
+from ..links.decide import Link
 
 LITTLE_SOURCE = 0.1
 """A target word in which the source has a smaller share was hardly made from the source."""

@@ -23,7 +23,7 @@ VERBS = {
     "check": "say which targets do not translate their sources, word by word",
     "translate": "translate lines, and align the translations",
     "layers": "say which layer to read, without gold",
-    "compare": "score every layer, head, method and setting in one table",
+    "compare": "score every layer, head, method and step in one table",
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
     "convert": "turn one alignment format into another",
@@ -122,7 +122,7 @@ def _mistake(name: str, message: object) -> int:
     if "TORCHELASTIC_RUN_ID" not in os.environ:
         print(f"{name}: error: {said}", file=sys.stderr)
         return 2
-    from ..aligning.processes import place_of_process, say_once
+    from ..align.processes import place_of_process, say_once
 
     say_once(f"{name}: error: {place_of_process()}{said}", said)
     return 2

@@ -15,11 +15,11 @@ import argparse
 import contextlib
 from typing import TYPE_CHECKING
 
-from ..alignment.dump import DumpWriter
-from ..alignment.experts import VOTE
-from ..alignment.symmetrize import SOFT_SYMMETRIZATIONS
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, check_writable, is_stdout
+from ..links.dump import DumpWriter
+from ..links.experts import VOTE
+from ..links.symmetrize import SOFT_SYMMETRIZATIONS
 from .bitext_job import (
     add_job_arguments,
     check_job,
@@ -46,11 +46,11 @@ from .model_arguments import (
 from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Bitext
-    from ..aligning.both_directions import BitextAligner
-    from ..aligning.directions import Posteriors
-    from ..aligning.job import Files
-    from ..aligning.processes import Processes
+    from ..align.bitext import Bitext
+    from ..align.both_directions import BitextAligner
+    from ..align.directions import Posteriors
+    from ..align.job import Files
+    from ..align.processes import Processes
 
 LEARNED_FROM = ("words", "looks")
 """What --learn learns from: the words of each pair alone, or also what the models look at."""
@@ -60,7 +60,7 @@ EPILOG = """\
 by spaces, the numbers of a row by commas, adding up to one (as fairseq-generate prints soft alignments). --scores: one
 number per link, in the order of the links: the share of the source word in its target word's row; with two directions
 the mean of both, the geometric mean where soft alignments are multiplied.
---dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.alignment.dump.Dump reads.
+--dump: every layer between pieces, as a directory of safetensors that fairseq_normalign.links.dump.Dump reads.
 """
 
 
@@ -163,9 +163,9 @@ def _outputs(args: argparse.Namespace) -> list[str]:
 
 
 def _align(args: argparse.Namespace, group: Processes) -> None:
-    from ..aligning.bitext import Bitext
-    from ..aligning.doubts import SAMPLE
-    from ..aligning.job import Outputs, align_bitext
+    from ..align.bitext import Bitext
+    from ..align.doubts import SAMPLE
+    from ..align.job import Outputs, align_bitext
 
     bitext = Bitext(*given_text(args), beside=args.vote)
     total = bitext.count()
@@ -199,7 +199,7 @@ def _align(args: argparse.Namespace, group: Processes) -> None:
 
 
 def _learned(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files | None) -> Posteriors:
-    from ..aligning.learning import learned_posteriors
+    from ..align.learning import learned_posteriors
 
     if args.learn == "words":
         return learned_posteriors(aligner, bitext, args.learn_from)

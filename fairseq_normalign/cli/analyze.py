@@ -35,7 +35,7 @@ from ..analysis.tables import Analysis, Table
 from ..analysis.weight_norm_correlation import Relation
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
-from ..report.attention import STYLES, render_tables
+from ..show.attention import STYLES, render_tables
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -51,8 +51,8 @@ from .model_arguments import (
 from .option_names import GOLD_OPTIONS, add_format_arguments, format_options
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Pair
-    from ..aligning.observing import Observer
+    from ..align.bitext import TextPair
+    from ..align.observing import Observer
     from ..hosts.observer import OneSided
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
@@ -128,7 +128,7 @@ def _check(args: argparse.Namespace) -> None:
         if path and path != STDIO:
             check_writable(path)
     if args.figure:
-        from ..report.figures import figure_format
+        from ..show.figures import figure_format
 
         figure_format(args.figure)
 
@@ -157,9 +157,9 @@ def _observer(args: argparse.Namespace) -> Observer:
 
 
 def _pair_observer(args: argparse.Namespace) -> Observer:
-    from ..aligning.build import make_direction
-    from ..aligning.observing import PairObserver
-    from ..aligning.options import AlignmentOptions
+    from ..align.build import make_direction
+    from ..align.observing import PairObserver
+    from ..align.options import AlignmentOptions
 
     if args.mask:
         raise NormalignError("--mask is for masked language models; this model translates")
@@ -243,12 +243,12 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
     return counts
 
 
-def _windows(args: argparse.Namespace) -> Iterator[list[Pair]]:
+def _windows(args: argparse.Namespace) -> Iterator[list[TextPair]]:
     """The lines that are asked for, a window at a time; without a target that side is empty."""
-    from ..aligning.bitext import WINDOW, Bitext
+    from ..align.bitext import WINDOW, Bitext
 
     if not (args.target or args.bitext):
-        pairs: Iterator[Pair] = ((line, "") for line in read_lines(args.source))
+        pairs: Iterator[TextPair] = ((line, "") for line in read_lines(args.source))
     else:
         bitext = Bitext(*given_text(args))
         bitext.count()
@@ -282,8 +282,8 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
     """AER and relevance, where they were asked for."""
     if not (args.gold or args.relevance):
         return
-    from ..aligning.head_importance import error_of_heads, relevance_of_heads
-    from ..aligning.observing import PairObserver
+    from ..align.head_importance import error_of_heads, relevance_of_heads
+    from ..align.observing import PairObserver
 
     if not isinstance(observer, PairObserver):
         raise NormalignError("--gold and --relevance need a model that translates")
@@ -293,20 +293,20 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
     if args.gold:
         if observer.kind != "cross":
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
-        from ..alignment.gold import read_gold
+        from ..links.gold import read_gold
 
         golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"))
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {given_text(args)[0]} has {len(pairs)}")
-        for (method, setting), layers in error_of_heads(
+        for (method, step), layers in error_of_heads(
             observer.direction, pairs, golds[: len(pairs)], name=args.gold
         ).items():
-            heads.extra[f"AER {method} {setting}"] = [100 * layer for layer in layers]
+            heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]
 
 
 def _write(args: argparse.Namespace, tables: Sequence[Table], found: object, parts: Sequence[str]) -> None:
     if args.figure:
-        from ..report import attention_figures
+        from ..show import attention_figures
 
         draw: Callable[[object], attention_figures.Picture] = getattr(attention_figures, f"draw_{args.what}")
         draw(found).save(args.figure)

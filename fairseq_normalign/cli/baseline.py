@@ -11,11 +11,11 @@ import itertools
 import json
 from collections.abc import Iterable, Iterator
 
-from ..alignment.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_word_pairs
-from ..alignment.formats import Writer
-from ..alignment.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
+from ..links.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_word_pairs
+from ..links.formats import Writer
+from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..version import __version__
 
 EPILOG = """\

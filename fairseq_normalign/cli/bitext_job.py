@@ -9,20 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..alignment.experts import parse_expert
-from ..alignment.readings import Reading
 from ..errors import NormalignError, note
 from ..files import is_stream
+from ..links.experts import parse_expert
+from ..links.readings import Reading
 from .model_arguments import SYMMETRIZATION, bitext_aligner, from_stdin, prepare_torch
 from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from ..aligning.bitext import Bitext
-    from ..aligning.both_directions import BitextAligner
-    from ..aligning.job import Files
-    from ..aligning.processes import Processes
+    from ..align.bitext import Bitext
+    from ..align.both_directions import BitextAligner
+    from ..align.job import Files
+    from ..align.processes import Processes
 
 WITHOUT_EFFECT = {
     *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
@@ -43,7 +43,7 @@ def add_job_arguments(group: argparse._ArgumentGroup) -> None:
 def in_processes(args: argparse.Namespace, run: Callable[[Processes], None]) -> int:
     """Run a job in each of the processes that torchrun started, or in this one; return the exit code."""
     prepare_torch(args)
-    from ..aligning.processes import Superseded, processes
+    from ..align.processes import Superseded, processes
 
     while True:
         with contextlib.suppress(Superseded), processes() as group:
@@ -92,7 +92,7 @@ def open_files(args: argparse.Namespace, outputs: Sequence[str], lines: int | No
 
 def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
     """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..aligning.build import dictionaries, fingerprint
+    from ..align.build import dictionaries, fingerprint
 
     described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
     for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice", "learn_from"):
@@ -116,7 +116,7 @@ def settled_aligner(
     combine: str = SYMMETRIZATION,
 ) -> BitextAligner:
     """Return the models of a job with their readings, which the first process settles for all."""
-    from ..aligning.options import layer_argument
+    from ..align.options import layer_argument
 
     layer = layer_argument(args.layer)
     options = alignment_options(args, layer)
@@ -139,8 +139,8 @@ def _settle(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext:
 
 
 def _readings(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..aligning.choose import choose_readings, sentence_of_choice
-    from ..aligning.choose_layer import SAMPLE
+    from ..align.choose import choose_readings, sentence_of_choice
+    from ..align.choose_layer import SAMPLE
 
     choices = choose_readings(aligner, bitext.first(SAMPLE))
     for which, choice in zip(("", "the other direction "), choices, strict=False):
@@ -149,18 +149,18 @@ def _readings(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitex
 
 
 def _one_layer(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..aligning.choose_layer import SAMPLE, judge_by_text
-    from ..alignment.steps_to_words import SETTINGS
+    from ..align.choose_layer import SAMPLE, judge_by_text
     from ..analysis.layer_choice import sentence_of
+    from ..links.steps_to_words import STEPS
 
-    settings = (args.setting,) if args.setting else SETTINGS
-    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], settings=settings)
+    steps = (args.step,) if args.step else STEPS
+    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], steps=steps)
     note(f"normalign {verb}: {sentence_of(verdict.choice, verdict.criteria, '--')}")
     choices = [verdict.choice]
     if verdict.reverse_choice is not None:
         note(f"normalign {verb}: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria, '--')}")
         choices.append(verdict.reverse_choice)
-    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.setting).spec for one in choices]
+    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.step).spec for one in choices]
 
 
 def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> tqdm:

@@ -41,8 +41,8 @@ from .model_arguments import (
 from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Bitext
-    from ..aligning.processes import Processes
+    from ..align.bitext import Bitext
+    from ..align.processes import Processes
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,9 +107,9 @@ def _kept_files(args: argparse.Namespace) -> tuple[str, str]:
 
 
 def _run(args: argparse.Namespace, group: Processes) -> None:
-    from ..aligning.bitext import Bitext
-    from ..aligning.checking import Checker, check_bitext
-    from ..aligning.doubts import SAMPLE
+    from ..align.bitext import Bitext
+    from ..align.checking import Checker, check_bitext
+    from ..align.doubts import SAMPLE
 
     bitext = Bitext(*given_text(args))
     total = bitext.count()
@@ -137,7 +137,7 @@ def _run(args: argparse.Namespace, group: Processes) -> None:
 
 
 def _keep(args: argparse.Namespace, bitext: Bitext) -> None:
-    from ..aligning.keeping import best_pairs, read_scores, write_kept
+    from ..align.keeping import best_pairs, read_scores, write_kept
 
     which, value = args.keep
     scores = read_scores(args.output)

@@ -1,4 +1,4 @@
-"""Score every decoder layer, head, method and setting against gold, in one table.
+"""Score every decoder layer, head, method and step against gold, in one table.
 
 All layers and heads of weights and norms, at the step where a word is the output (awo) and where it is the input (awi),
 come from one forced pass; two looks, and both directions with --reverse-path, are rows beside them. The table has the
@@ -14,16 +14,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ..alignment.decide import Link
-from ..alignment.gold import Gold, read_gold, read_links
-from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..analysis.comparison import Seed, compare
 from ..analysis.decisions import check_gold
 from ..analysis.error_rates import Sampling
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
-from ..report.comparison import STYLES, draw_layers, render_comparison
-from ..report.figures import figure_format
+from ..links.decide import Link
+from ..links.gold import Gold, read_gold, read_links
+from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
+from ..show.comparison import STYLES, draw_layers, render_comparison
+from ..show.figures import figure_format
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -43,7 +43,7 @@ from .model_arguments import (
 from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS, TextFiles, add_format_arguments, format_options
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Pair
+    from ..align.bitext import TextPair
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,8 +145,8 @@ def _texts(args: argparse.Namespace) -> TextFiles:
     return {"source": args.source, "target": args.target} if usable else {}
 
 
-def _read(args: argparse.Namespace) -> tuple[list[Pair], list[Gold]]:
-    from ..aligning.bitext import Bitext
+def _read(args: argparse.Namespace) -> tuple[list[TextPair], list[Gold]]:
+    from ..align.bitext import Bitext
 
     golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
     bitext = Bitext(*given_text(args))
@@ -168,7 +168,7 @@ def _seed(
     args: argparse.Namespace,
     path: str,
     reverse: str | None,
-    pairs: Sequence[Pair],
+    pairs: Sequence[TextPair],
     golds: Sequence[Gold],
     methods: Sequence[str],
     *,
@@ -176,7 +176,7 @@ def _seed(
 ) -> Seed:
     from tqdm import tqdm
 
-    from ..aligning.comparing import Progress, measure
+    from ..align.comparing import Progress, measure
 
     aligner = bitext_aligner(args, path=path, reverse_path=reverse)
     warn_of_text("normalign compare", aligner, pairs)

@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from ..alignment.formats import (
+from ..errors import NormalignError
+from ..files import open_output, read_lines
+from ..links.formats import (
     FORMATS,
     WRITERS,
     AlignmentFile,
@@ -21,8 +23,6 @@ from ..alignment.formats import (
     open_alignment,
     to_json,
 )
-from ..errors import NormalignError
-from ..files import open_output, read_lines
 from ..projection.pairs import PairReader, read_aligned, sides_of
 from ..text.words import WORD_KINDS, word_finder
 

@@ -26,8 +26,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
-from ..report.layer_table import STYLES, render_layers
-from ..report.reading_table import render_readings
+from ..show.layer_table import STYLES, render_layers
+from ..show.reading_table import render_readings
 from .model_arguments import (
     add_model_arguments,
     add_null_arguments,
@@ -80,9 +80,9 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _by_layer(args: argparse.Namespace, style: str) -> str:
-    from ..aligning.bitext import Bitext
-    from ..aligning.choose_layer import judge_by_text
-    from ..aligning.doubts import SAMPLE
+    from ..align.bitext import Bitext
+    from ..align.choose_layer import judge_by_text
+    from ..align.doubts import SAMPLE
 
     if style == "heads" or args.figure or args.save or args.save_reverse:
         raise NormalignError("--by-layer judges layers: --style heads, --figure and --save go without it")
@@ -96,9 +96,9 @@ def _by_layer(args: argparse.Namespace, style: str) -> str:
 
 
 def _by_reading(args: argparse.Namespace, style: str) -> str:
-    from ..aligning.bitext import Bitext
-    from ..aligning.choose import choose_readings
-    from ..aligning.doubts import SAMPLE
+    from ..align.bitext import Bitext
+    from ..align.choose import choose_readings
+    from ..align.doubts import SAMPLE
 
     methods = method_list(args.methods or "norms", layerwise=True)
     if len(methods) > 1:
@@ -123,6 +123,6 @@ def _write_files(args: argparse.Namespace, choices: list[ReadingChoice]) -> None
         if path:
             write_choice(path, choice)
     if args.figure:
-        from ..report.reading_figure import draw_support
+        from ..show.reading_figure import draw_support
 
         draw_support(choices, args.figure)

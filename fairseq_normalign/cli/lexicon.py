@@ -10,9 +10,9 @@ from __future__ import annotations
 import argparse
 import math
 
-from ..alignment.formats import OptionNames, open_alignment
 from ..errors import NormalignError
 from ..files import open_output, read_lines
+from ..links.formats import OptionNames, open_alignment
 from ..projection.lexicon import HELD, Entry, Filters, Lexicon
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
 from ..text.words import word_finder, words_at

@@ -9,17 +9,17 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..alignment.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
-from ..alignment.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..errors import NormalignError, note
 from ..files import STDIO
+from ..links.experts import AGREEMENT_FLOOR, VOTE, VOTE_BESIDE_HMM
+from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..text.subwords import TOKENIZERS
 from ..text.words import WORD_KINDS
 
 if TYPE_CHECKING:
-    from ..aligning.bitext import Pair
-    from ..aligning.both_directions import BitextAligner
-    from ..aligning.options import AlignmentOptions
+    from ..align.bitext import TextPair
+    from ..align.both_directions import BitextAligner
+    from ..align.options import AlignmentOptions
     from ..hosts.options import ModelOptions
     from ..text.options import TextOptions
 
@@ -181,7 +181,7 @@ def prepare_torch(args: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
-    from ..aligning.processes import own_device
+    from ..align.processes import own_device
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
@@ -218,7 +218,7 @@ def positive(text: str) -> int:
 
 def method_list(text: str, *, layerwise: bool = False) -> list[str]:
     """'norms,weights', or 'all' for every method there is (``layerwise``: that can be read at single layers)."""
-    from ..attribution import METHODS, method_class
+    from ..methods import METHODS, method_class
 
     if text == "all":
         return [name for name, method in METHODS.items() if method.layerwise or not layerwise]
@@ -241,8 +241,8 @@ def bitext_aligner(
     combine: str = "grow-diag",
 ) -> BitextAligner:
     """Return the models at --path and --reverse-path, or at ``path`` and ``reverse_path``, ready to align."""
-    from ..aligning.build import make_bitext_aligner
-    from ..aligning.options import AlignmentOptions
+    from ..align.build import make_bitext_aligner
+    from ..align.options import AlignmentOptions
     from ..text.tags import TAGS
 
     options = options or AlignmentOptions(method=method, null=args.null, tags=args.tags or TAGS)
@@ -284,9 +284,9 @@ ADVICE = {
 """What to do about each kind of doubt."""
 
 
-def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[Pair]) -> None:
+def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[TextPair]) -> None:
     """Say what in the first of these pairs does not suit the model, and what to add."""
-    from ..aligning.doubts import doubts_of_both
+    from ..align.doubts import doubts_of_both
 
     for doubt in doubts_of_both(aligner, pairs):
         note(f"{name}: warning: {doubt.text}; {ADVICE[doubt.kind]}")
@@ -294,7 +294,7 @@ def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[Pair]) -> No
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
     """The model at ``path``; ``reverse``: it is that of the other direction."""
-    from ..aligning.processes import own_device
+    from ..align.processes import own_device
     from ..hosts.options import ModelOptions
 
     languages = (args.source_lang, args.target_lang)

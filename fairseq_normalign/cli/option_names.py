@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TypedDict
 
-from ..alignment.formats import FORMATS, OptionNames
+from ..links.formats import FORMATS, OptionNames
 
 
 def add_format_arguments(group: argparse._ArgumentGroup, side: str) -> None:

@@ -21,10 +21,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TextIO
 
-from ..alignment.formats import AlignmentFile, open_alignment
-from ..alignment.gold import read_gold, read_links
 from ..errors import NormalignError
 from ..files import line_without_partner, open_output, read_bitext, read_lines, words_of
+from ..links.formats import AlignmentFile, open_alignment
+from ..links.gold import read_gold, read_links
 from ..projection.evaluate import LONGEST, score_spans
 from ..projection.inserting import project_markup
 from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels

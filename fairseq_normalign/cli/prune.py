@@ -10,7 +10,7 @@ import argparse
 
 from ..errors import NormalignError
 from ..files import check_writable
-from ..report.text_tables import columns
+from ..show.text_tables import columns
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

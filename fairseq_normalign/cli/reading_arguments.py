@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from ..alignment.decide_links import DECISIONS
-from ..alignment.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR
 from ..errors import NormalignError
+from ..links.decide_links import DECISIONS
+from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR
 from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner
 
 if TYPE_CHECKING:
-    from ..aligning.both_directions import BitextAligner
-    from ..aligning.options import AlignmentOptions
+    from ..align.both_directions import BitextAligner
+    from ..align.options import AlignmentOptions
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -23,7 +23,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> argparse._Argument
     group.add_argument("--layer", metavar="N", help="one reading: decoder layer from 1, or 'auto'")
     group.add_argument("--head", type=int, metavar="N", help="one reading: this head alone, from 1")
     group.add_argument(
-        "--setting",
+        "--step",
         choices=("awo", "awi"),
         help="one reading: where the word is the decoder's output or its input (norms: awi)",
     )
@@ -39,7 +39,7 @@ def add_expert_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--readings",
         metavar="LIST",
-        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); 'auto': one look "
+        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': one look "
         "after the word and one before it, chosen by the text (default); 'default': the bottom third at awi times the "
         "top layer at awo",
     )
@@ -72,14 +72,14 @@ def add_choice_argument(group: argparse._ArgumentGroup) -> None:
 
 def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
     """How alignments are read; a layer that is yet to be chosen is left open."""
-    from ..aligning.options import DEFAULT_SETTING, AlignmentOptions
+    from ..align.options import DEFAULT_STEP, AlignmentOptions
     from ..text.tags import TAGS
 
     return AlignmentOptions(
         method=args.method,
         layer=layer if isinstance(layer, int) else None,
         head=args.head,
-        setting=args.setting or DEFAULT_SETTING,
+        step=args.step or DEFAULT_STEP,
         readings=None if args.readings in ("auto", "default") else args.readings,
         decision=args.decide,
         floor=args.floor,
@@ -97,8 +97,8 @@ def chooses_readings(args: argparse.Namespace, options: AlignmentOptions) -> boo
 
 def take_given_readings(args: argparse.Namespace, options: AlignmentOptions, aligner: BitextAligner) -> None:
     """Make each direction use what --choice and --reverse-readings say."""
-    from ..alignment.experts import parse_expert
     from ..analysis.saved_choice import read_choice
+    from ..links.experts import parse_expert
 
     for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
         if direction is not None:
@@ -110,16 +110,16 @@ def take_given_readings(args: argparse.Namespace, options: AlignmentOptions, ali
 
 def check_choice(args: argparse.Namespace) -> None:
     """Refuse files of --choice that other arguments contradict."""
-    if args.choice and (args.readings or args.layer or args.head or args.setting):
-        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --setting out")
+    if args.choice and (args.readings or args.layer or args.head or args.step):
+        raise NormalignError("--choice holds the readings; leave --readings, --layer, --head and --step out")
     if len(args.choice) > (2 if args.reverse_path else 1):
         raise NormalignError("--choice takes a file for --path and one for --reverse-path")
 
 
 def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
     """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
-    from ..aligning.options import layer_argument
-    from ..alignment.experts import parse_expert
+    from ..align.options import layer_argument
+    from ..links.experts import parse_expert
 
     if args.layer == "auto" or args.readings == "auto":
         raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")

@@ -5,16 +5,16 @@
   normalign report --check scores.jsonl -o report       only what a check found; needs no gold
 
 Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves and
-worsens most against the baseline; each of both is read at its best layer and setting.
+worsens most against the baseline; each of both is read at its best layer and step.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from ..alignment.look_names import BOTH, TWO_LOOKS
-from ..alignment.read_pair import ReadPair
 from ..errors import NormalignError, note
+from ..links.look_names import BOTH, TWO_LOOKS
+from ..links.read_pair import ReadPair
 from ..new_directory import check_new_directory
 from ..version import __version__
 from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--all-sentences", action="store_true", help="also a page of every sentence")
     what.add_argument("--bootstrap", type=int, default=1000, metavar="N", help="resamplings for intervals (1000)")
     what.add_argument("--seed", type=int, default=12345, help="seed of the resamplings (12345)")
-    parser.set_defaults(head=None, layer=None, setting=None, every_layer=True)
+    parser.set_defaults(head=None, layer=None, step=None, every_layer=True)
 
 
 def run(args: argparse.Namespace) -> None:
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     from ..analysis.comparison import compare_pairs
     from ..analysis.error_rates import Sampling
     from ..analysis.examples import examples_of_method
-    from ..report.report_folder import REPORT, ReportOptions, write_report
+    from ..show.report_folder import REPORT, ReportOptions, write_report
 
     _check(args)
     check_new_directory(args.output, REPORT)
@@ -71,7 +71,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _report_check(args: argparse.Namespace, pairs: list[ReadPair]) -> None:
-    from ..report.report_folder import ReportOptions, write_check_report
+    from ..show.report_folder import ReportOptions, write_check_report
 
     if not any(pair.flags for pair in pairs):
         raise NormalignError(f"{args.check}: none of these pairs was checked")

@@ -17,13 +17,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..alignment.evaluate import SentenceSink, Totals, evaluate
-from ..alignment.formats import FORMATS, AlignmentFile, Lengths, open_alignment
-from ..alignment.score import COUNTS, METRICS, metrics_of, score_of
-from ..alignment.significance import bootstrap, compare_to_first, intervals
 from ..errors import NormalignError, note, one_line
 from ..files import open_output
-from ..report.score_tables import STYLES, Result, render
+from ..links.evaluate import SentenceSink, Totals, evaluate
+from ..links.formats import FORMATS, AlignmentFile, Lengths, open_alignment
+from ..links.score import COUNTS, METRICS, metrics_of, score_of
+from ..links.significance import bootstrap, compare_to_first, intervals
+from ..show.score_tables import STYLES, Result, render
 from ..version import __version__
 from .option_names import reading_options
 

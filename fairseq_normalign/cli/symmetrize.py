@@ -10,11 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 
-from ..alignment.evaluate import check_agreement
-from ..alignment.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
-from ..alignment.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..errors import NormalignError, note
 from ..files import open_output
+from ..links.evaluate import check_agreement
+from ..links.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
+from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from .option_names import reading_options
 
 EPILOG = """\

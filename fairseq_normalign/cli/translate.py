@@ -22,9 +22,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, TextIO
 
-from ..alignment.formats.writing import pharaoh
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines
+from ..links.formats.writing import pharaoh
 from ..projection.document import read_document
 from ..projection.inserting import MarkedTarget, project_markup
 from ..projection.markup import Marked, parse_markup
@@ -41,8 +41,8 @@ from .reading_arguments import add_reading_arguments, unchosen_aligner
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from ..aligning.both_directions import BitextAligner
-    from ..aligning.translating import TranslatedLine, Translation
+    from ..align.both_directions import BitextAligner
+    from ..align.translating import TranslatedLine, Translation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
     if args.markup or args.html:
         _translate_marked(args, aligner, counts)
         return
-    from ..aligning.translating import translate_lines
+    from ..align.translating import translate_lines
 
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(open_output(args.output))
@@ -121,7 +121,7 @@ def _marked_lines(
     args: argparse.Namespace, aligner: BitextAligner, lines: Iterable[str], counts: Counter[str]
 ) -> Iterator[str]:
     """Translate lines with tags; those of a page are HTML, where ``&`` is written ``&amp;``."""
-    from ..aligning.translating import translate_lines
+    from ..align.translating import translate_lines
 
     entities = bool(args.html)
     originals: list[tuple[str, Marked]] = []

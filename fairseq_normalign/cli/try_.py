@@ -18,14 +18,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import toy
-from ..alignment.readings import MethodReading, Reading
 from ..errors import NormalignError, note
 from ..files import check_writable, read_parallel
+from ..links.readings import MethodReading, Reading
 
 if TYPE_CHECKING:
     from ..aligned_pair import Alignment
-    from ..alignment.read_pair import ReadPair
     from ..interface import AlignmentModel
+    from ..links.read_pair import ReadPair
 
 SHOWN = (2, 3, 5)
 """The pairs of the toy's own text that are shown, counted from 1."""
@@ -89,7 +89,7 @@ def _show(alignment: Alignment, *, first: bool) -> None:
 
 
 def _page(path: str, model: AlignmentModel, pairs: Sequence[tuple[str, str]], found: Sequence[Alignment]) -> None:
-    from ..report.page import write_page
+    from ..show.page import write_page
 
     summary = write_page(path, _with_readings(model, pairs, found), title="The toy", start=Reading(BOTH))
     note(f"normalign try: {path}: the same as a page, with every layer and head, {summary.bytes / 1e6:.1f} MB")
@@ -99,7 +99,7 @@ def _with_readings(
     model: AlignmentModel, pairs: Sequence[tuple[str, str]], found: Sequence[Alignment]
 ) -> list[ReadPair]:
     """Return the pairs with their links, and with weights and norms of every layer and head of de-en."""
-    from ..aligning.every_reading import read_pairs
+    from ..align.every_reading import read_pairs
 
     lines = ((number, *pair) for number, pair in enumerate(pairs))
     read = read_pairs(model.aligner.forward, lines, ["weights", "norms"], heads=True)

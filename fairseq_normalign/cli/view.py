@@ -9,7 +9,7 @@
   normalign view --path CKPT --reverse-path CKPT --source S --target T --sentences 3 -o fig.pdf
 
 A model is drawn as 'normalign align' reads it: both looks, their product and, with --reverse-path, the other direction
-and what both agree on; --method, --layer, --head or --setting show single layers instead.
+and what both agree on; --method, --layer, --head or --step show single layers instead.
 
 The page is one file that needs no network: search, sort by AER, switch method, layer, head, AWO or AWI, words or
 pieces; press ? in it for its keys.
@@ -29,12 +29,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from ..alignment.pieces import LEVELS
-from ..alignment.read_pair import ReadPair
-from ..alignment.readings import Reading
-from ..alignment.steps_to_words import SETTINGS
 from ..errors import NormalignError, note
 from ..files import check_writable
+from ..links.pieces import LEVELS
+from ..links.read_pair import ReadPair
+from ..links.readings import Reading
+from ..links.steps_to_words import STEPS
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
 
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--method", metavar="M[,M]", help="methods side by side, by name (all there are)")
     what.add_argument("--layer", metavar="N[,N]", help="decoder layers from 1, or 'all' (a third of the way up)")
     what.add_argument("--head", type=int, metavar="N", help="this head alone, from 1")
-    what.add_argument("--setting", choices=SETTINGS, help="where a word is output or input (awi)")
+    what.add_argument("--step", choices=STEPS, help="where a word is output or input (awi)")
     what.add_argument("--level", choices=LEVELS, default="word", help="(word)")
     what.add_argument(
         "--threshold", type=float, metavar="X", help="link every share of a row above X, 0 to 1 (default: argmax)"
@@ -92,7 +92,7 @@ def _check(args: argparse.Namespace) -> None:
         if path is not None:
             check_writable(path)
     if args.output is not None:
-        from ..report.figures import figure_format
+        from ..show.figures import figure_format
 
         figure_format(args.output)
 
@@ -108,9 +108,9 @@ def _first_only(pairs: Iterator[ReadPair]) -> Iterator[ReadPair]:
 
 
 def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
-    from ..report.page import write_page
+    from ..show.page import write_page
 
-    asked = args.method or args.layer or args.head or args.setting
+    asked = args.method or args.layer or args.head or args.step
     start, beside = (choices[0], choices[1] if len(choices) > 1 else None) if asked and choices else (None, None)
     if not asked and len(choices) > 1:
         beside = choices[0]
@@ -119,8 +119,8 @@ def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Rea
 
 
 def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Reading]) -> None:
-    from ..report.figures import Style, figure_format, save_figure
-    from ..report.fonts import note_on_missing
+    from ..show.figures import Style, figure_format, save_figure
+    from ..show.fonts import note_on_missing
 
     style = Style(threshold=args.threshold, level=args.level, reference=not args.no_reference)
     path = Path(args.output)
@@ -134,7 +134,7 @@ def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Read
 
 
 def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
-    from ..report.terminal import Look, grid
+    from ..show.terminal import Look, grid
 
     terminal = sys.stdout.isatty()
     colour = args.colour == "always" or (args.colour == "auto" and terminal and "NO_COLOR" not in os.environ)

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..alignment.gold import Gold, read_gold, read_marked
-from ..alignment.read_pair import ReadPair
-from ..alignment.readings import Reading, ReadingShape
 from ..errors import NormalignError, note
 from ..files import words_of
-from ..report import sources
+from ..links.gold import Gold, read_gold, read_marked
+from ..links.read_pair import ReadPair
+from ..links.readings import Reading, ReadingShape
+from ..show import sources
 from .model_arguments import (
     SYMMETRIZATION,
     add_model_arguments,
@@ -43,7 +43,7 @@ from .reading_arguments import (
 )
 
 if TYPE_CHECKING:
-    from ..aligning.both_directions import BitextAligner
+    from ..align.both_directions import BitextAligner
 
 
 def add_pair_arguments(parser: argparse.ArgumentParser) -> None:
@@ -177,7 +177,7 @@ def wants_looks(args: argparse.Namespace) -> bool:
     if args.path is None:
         return False
     asked = args.readings or args.choice or args.reverse_path
-    return bool(asked) or not (args.method or args.layer or args.head or args.setting)
+    return bool(asked) or not (args.method or args.layer or args.head or args.step)
 
 
 def _pairs_of_model(
@@ -190,8 +190,8 @@ def _pairs_of_model(
     lines = _lines(args, wanted)
     prepare_torch(args)
     check_choice(args)
-    from ..aligning.every_reading import read_pairs
-    from ..aligning.looks import read_looks
+    from ..align.every_reading import read_pairs
+    from ..align.looks import read_looks
 
     methods = _methods(args)
     aligner = _aligner(args)
@@ -218,11 +218,11 @@ def _methods(args: argparse.Namespace) -> list[str]:
 
 def _aligner(args: argparse.Namespace) -> BitextAligner:
     """The model or models, with their readings chosen by the text unless they are given."""
-    from ..aligning.bitext import Bitext
-    from ..aligning.choose import choose_readings, sentence_of_choice
-    from ..aligning.choose_layer import SAMPLE
-    from ..aligning.doubts import SAMPLE as TEXT_SAMPLE
-    from ..aligning.options import AlignmentOptions
+    from ..align.bitext import Bitext
+    from ..align.choose import choose_readings, sentence_of_choice
+    from ..align.choose_layer import SAMPLE
+    from ..align.doubts import SAMPLE as TEXT_SAMPLE
+    from ..align.options import AlignmentOptions
     from ..text.tags import TAGS
 
     options = AlignmentOptions(
@@ -303,20 +303,20 @@ def layer_list(text: str | None, layers: int) -> list[int]:
 
 
 def choices_for(args: argparse.Namespace, shapes: dict[str, ReadingShape]) -> list[Reading]:
-    """What ``--method``, ``--layer``, ``--head`` and ``--setting`` ask for, side by side; without them the looks."""
+    """What ``--method``, ``--layer``, ``--head`` and ``--step`` ask for, side by side; without them the looks."""
     methods = list(shapes) if args.method is None else [name.strip() for name in args.method.split(",")]
     unknown = next((name for name in methods if name not in shapes), None)
     if unknown is not None:
         raise NormalignError(f"no method '{unknown}' here; there are {', '.join(shapes)}")
     if wants_looks(args):
         methods = [name for name in shapes if shapes[name].kind != "steps" or (name in methods and args.method)]
-    setting = args.setting or "awi"
+    step = args.step or "awi"
     return [
         Reading(
             name,
             layer,
             args.head - 1 if args.head is not None and shapes[name].kind == "steps" else None,
-            setting if setting in shapes[name].settings else shapes[name].settings[0],
+            step if step in shapes[name].steps else shapes[name].steps[0],
         )
         for name in methods
         for layer in (layer_list(args.layer, shapes[name].layers) if shapes[name].layers > 1 else [0])

@@ -15,14 +15,14 @@ from torch import Tensor
 
 from ..analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer
 from ..analysis.singular_values import Projections
-from ..attribution.block import VARIANTS, mixing_ratio
-from ..attribution.norms import transformed_gram, transformed_norms
-from ..attribution.records import AttentionBlock
 from ..errors import NormalignError
+from ..methods.block import VARIANTS, mixing_ratio
+from ..methods.norms import transformed_gram, transformed_norms
+from ..methods.records import AttentionBlock
 from ..text.batching import batches_by_length
 from .protocol import EMPTY, TOO_LONG
 
-Pair = tuple[str, str]
+TextPair = tuple[str, str]
 Take = Callable[[int, AttentionBlock], None]
 
 
@@ -64,11 +64,11 @@ class Observer(ABC):
         self._lines_before = 0
 
     @abstractmethod
-    def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
+    def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
         """What attention did on the lines, in batches."""
 
     @abstractmethod
-    def pieces(self, lines: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
         """Every piece of the lines that would be a query and a key: [N], [M]."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class OneSided(Observer):
     def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
         """Send pieces through the model: [B, S], where they are real [B, S]; ``take`` every layer."""
 
-    def observed(self, lines: Sequence[Pair], *, mixing: bool = False) -> Iterator[Observed]:
+    def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
         """What attention did on the source sides, in batches."""
         first, self._lines_before = self._lines_before, self._lines_before + len(lines)
         encoded = [(place, self.encode(line)) for place, (line, _) in enumerate(lines, start=first)]
@@ -142,7 +142,7 @@ class OneSided(Observer):
             text = (keys != PAD) & ~np.isin(keys, sorted(self.keys.special))
             keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
 
-    def pieces(self, lines: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
+    def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
         """The pieces of the source sides."""
         found = np.array([piece for line, _ in lines for piece in self.encode(line)], dtype=int)
         return found, found

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..alignment.pieces import Sentence, Span
 from ..analysis.attention_batch import Inventory
 from ..analysis.singular_values import Projections
-from ..attribution.model_protocol import ModelView
-from ..attribution.records import Attention, AttentionBlock
-from ..text.encoding import EncodedLine, LineCoder
+from ..links.pieces import Sentence, Span
+from ..methods.model_protocol import ModelView
+from ..methods.records import Attention, AttentionBlock
+from ..text.encoding import Line, LineCoder
 
 Record = Attention | AttentionBlock
 """What is recorded of a layer: its attention, alone or with the block around it."""
@@ -30,7 +30,7 @@ Take = Callable[[int, Any], None]
 EMPTY, TOO_LONG = "empty", "too long"
 """Why a pair is left unaligned."""
 
-EncodedPair = tuple[EncodedLine, EncodedLine]
+Pair = tuple[Line, Line]
 """Source and target of a pair, as the model reads them."""
 
 
@@ -153,7 +153,7 @@ class HostModel(Protocol):
 class Hypothesis:
     """One translation of a line."""
 
-    target: EncodedLine
+    target: Line
     score: float
     """Mean log-probability of its pieces and its end, natural logarithm."""
 
@@ -170,7 +170,7 @@ class LoadedModel(Protocol):
         """Return the pieces that the source and the target side know."""
         ...
 
-    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+    def batch(self, pairs: Sequence[Pair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the model's device."""
         ...
 
@@ -178,11 +178,11 @@ class LoadedModel(Protocol):
         """Translate lines by beam search: the best ``nbest`` translations of each line, the best first."""
         ...
 
-    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+    def natural(self, line: Line) -> tuple[str, Sequence[Span]]:
         """Return the text of a translation as people write it, and the places of its words."""
         ...
 
-    def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
+    def scores(self, pairs: Sequence[Pair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
         ...
 
@@ -191,10 +191,10 @@ __all__ = [
     "Attention",
     "AttentionBlock",
     "Batch",
-    "EncodedPair",
     "HostModel",
     "Hypothesis",
     "LoadedModel",
+    "Pair",
     "Record",
     "Take",
 ]

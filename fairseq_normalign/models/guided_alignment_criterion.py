@@ -1,7 +1,7 @@
 """``--criterion guided_alignment``: an attention layer learns given links, at the step where a word is the input.
 
 fairseq's own criterion teaches the step where the word is the output: the decoder has to guess where the word that it
-has not seen yet comes from. One step later it has seen it (AWI), and ``normalign align --setting awi`` reads it there.
+has not seen yet comes from. One step later it has seen it (AWI), and ``normalign align --step awi`` reads it there.
 
 Here, and not in a folder of its own, because fairseq imports ``models/`` and ``tasks/`` of a user directory only.
 """

@@ -16,9 +16,9 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterionConfig,
 )
 
-from ..attribution.records import KINDS
 from ..errors import NormalignError
 from ..hosts.fairseq.gated_heads import gates_of
+from ..methods.records import KINDS
 
 
 @dataclass

@@ -1,4 +1,4 @@
 """Alignments put to use: markup and labels carried to the other language, and the word pairs of a bitext.
 
-Pure Python on top of ``alignment/`` and ``text/``; no model is needed here.
+Pure Python on top of ``links/`` and ``text/``; no model is needed here.
 """

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ..alignment.decide import Link
-from ..alignment.gold import Gold
-from ..alignment.pieces import Span
+from ..links.decide import Link
+from ..links.gold import Gold
+from ..links.pieces import Span
 from .spans import LinkedPair, project_span
 
 LONGEST = 6

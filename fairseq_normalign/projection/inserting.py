@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..alignment.pieces import Span
+from ..links.pieces import Span
 from .markup import OPEN, PLACEHOLDER, Marked, Tag
 from .placing import Placed, in_nesting_order, place_tags
 from .spans import LinkedPair, confidence_of

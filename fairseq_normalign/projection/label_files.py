@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TextIO
 
-from ..alignment.pieces import Span
 from ..errors import NormalignError
 from ..files import display_name, read_lines, words_of
+from ..links.pieces import Span
 from ..text.words import WordFinder
 from .labels import Label, LabelNote, LabelSpan, from_bio, to_bio
 from .pairs import Side

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ..alignment.pieces import Span
+from ..links.pieces import Span
 from .spans import LinkedPair, project_span
 
 LOST, GUESSED, LEFT_OUT, OVERLAP = "lost", "guessed", "words left out", "overlap"

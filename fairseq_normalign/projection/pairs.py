@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ..alignment.decide import Link
-from ..alignment.formats import AlignedPair, AlignmentFile, JsonLines, Lengths, in_step
-from ..alignment.pieces import Span
 from ..errors import NormalignError
 from ..files import display_name, read_bitext, read_lines, words_of
+from ..links.decide import Link
+from ..links.formats import AlignedPair, AlignmentFile, JsonLines, Lengths, in_step
+from ..links.pieces import Span
 from ..text.words import WordFinder
 from .labels import Label, LabelSpan
 from .markup import Marked
@@ -42,7 +42,7 @@ def sides_of(lines: Iterable[str], find: WordFinder) -> Iterator[Side]:
 
 
 class PairReader(Lengths):
-    """Two sides read in step, block by block, for :func:`~fairseq_normalign.alignment.formats.in_step`."""
+    """Two sides read in step, block by block, for :func:`~fairseq_normalign.links.formats.in_step`."""
 
     def __init__(self, source: Iterator[Side], target: Iterator[Side], names: tuple[str, str]) -> None:
         self._sides = {"source": source, "target": target}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..alignment.pieces import Span
+from ..links.pieces import Span
 
 LONGEST_NAME = 60
 """Characters between braces; what is longer is no placeholder."""

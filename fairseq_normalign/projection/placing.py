@@ -19,7 +19,7 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..alignment.pieces import Span
+from ..links.pieces import Span
 from .markup import CLOSE, OPEN, Marked, Tag
 from .spans import LinkedPair, project_span
 

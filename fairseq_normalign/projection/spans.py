@@ -17,9 +17,9 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from ..alignment.decide import Link
-from ..alignment.pieces import Span
 from ..errors import NormalignError
+from ..links.decide import Link
+from ..links.pieces import Span
 
 GAPS = ("close", "split", "main")
 

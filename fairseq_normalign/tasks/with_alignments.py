@@ -18,16 +18,10 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
 from omegaconf import II
 
-from ..aligning.aligner import Aligner
-from ..aligning.choose_layer import SAMPLE, judge_by_pairs
-from ..aligning.directions import EncodedAligner
-from ..aligning.options import DEFAULT_SETTING, AlignmentOptions, layer_argument
-from ..alignment.decide import NULL_POLICIES
-from ..alignment.dump import DumpWriter
-from ..alignment.experts import Expert
-from ..alignment.pieces import LEVELS
-from ..alignment.readings import Reading
-from ..alignment.steps_to_words import SETTINGS
+from ..align.aligner import Aligner
+from ..align.choose_layer import SAMPLE, judge_by_pairs
+from ..align.directions import EncodedAligner
+from ..align.options import DEFAULT_STEP, AlignmentOptions, layer_argument
 from ..analysis.layer_choice import sentence_of
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs
@@ -36,6 +30,12 @@ from ..hosts.fairseq.generator import AligningGenerator
 from ..hosts.fairseq.host import FairseqModel, TaskBatches
 from ..hosts.fairseq.task import SUFFIX, host_of
 from ..hosts.options import prepare_modules
+from ..links.decide import NULL_POLICIES
+from ..links.dump import DumpWriter
+from ..links.experts import Expert
+from ..links.pieces import LEVELS
+from ..links.readings import Reading
+from ..links.steps_to_words import STEPS
 from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,
@@ -62,21 +62,21 @@ class AlignmentFields(FairseqDataclass):
     normalign_layer: Optional[str] = field(
         default=None,
         metadata={
-            "help": "one reading: decoder layer, from 1, or 'auto'; without layer, head and setting two looks are read"
+            "help": "one reading: decoder layer, from 1, or 'auto'; without layer, head and step two looks are read"
         },
     )
     normalign_head: Optional[int] = field(
         default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
     )
-    normalign_setting: ChoiceEnum((DEFAULT_SETTING, *SETTINGS)) = field(  # type: ignore[valid-type]
-        default=DEFAULT_SETTING,
+    normalign_step: ChoiceEnum((DEFAULT_STEP, *STEPS)) = field(  # type: ignore[valid-type]
+        default=DEFAULT_STEP,
         metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
     )
     normalign_readings: Optional[str] = field(
         default=None,
         metadata={
-            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:SETTING[^EXPONENT]); default "
-            "without layer, head and setting: the bottom third at awi times the top layer at awo"
+            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); default "
+            "without layer, head and step: the bottom third at awi times the top layer at awo"
         },
     )
     normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
@@ -128,7 +128,7 @@ class AlignmentTask:
             method=self.settings.normalign_method,
             layer=None if self._layer == "auto" else self._layer,  # type: ignore[arg-type]
             head=self.settings.normalign_head,
-            setting=str(self.settings.normalign_setting),
+            step=str(self.settings.normalign_step),
             readings=self.settings.normalign_readings,
             null=str(self.settings.normalign_null),
             tags=self.settings.normalign_tags,
@@ -197,11 +197,11 @@ class AlignmentTask:
 
     def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
         """Choose the layer by the references of the loaded split, if there are any."""
-        given = str(self.settings.normalign_setting)
-        settings = SETTINGS if given == DEFAULT_SETTING else (given,)
+        given = str(self.settings.normalign_step)
+        steps = STEPS if given == DEFAULT_STEP else (given,)
         direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
         verdicts = (
-            judge_by_pairs(direction, pairs, settings=settings)
+            judge_by_pairs(direction, pairs, steps=steps)
             for dataset in self.datasets.values()
             if (pairs := first_pairs(dataset, vocabularies, SAMPLE))
         )
@@ -210,7 +210,7 @@ class AlignmentTask:
             logger.warning("--normalign-layer auto: no references to choose by; reading %s", aligner.expert.label)
             return
         chosen = verdict.choice.candidate
-        aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.setting),), (1.0,)))
+        aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.step),), (1.0,)))
         logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
 
     def _scheme(self, dictionary: Dictionary) -> str:

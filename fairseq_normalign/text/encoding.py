@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..alignment.pieces import Segmentation, Sentence, Span, crosses_words, segment
+from ..links.pieces import Segmentation, Sentence, Span, crosses_words, segment
 from .offsets import piece_ranges, piece_spans, piece_texts
 from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .tags import TAGS
@@ -23,7 +23,7 @@ LONGEST_WORD = 1000
 
 
 @dataclass(frozen=True)
-class EncodedLine:
+class Line:
     """One side of a pair: the indices the model takes and the sentence they stand for."""
 
     indices: list[int]
@@ -54,7 +54,7 @@ class LineCoder(Protocol):
     unknown: int
     scheme: str
 
-    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> Line:
         """Return the pieces, indices and words of a line; ``places``: where its words are, if that is known."""
         ...
 
@@ -99,7 +99,7 @@ class LineEncoder:
         self.unknown = 0
         """How many of these pieces the dictionary lacks."""
 
-    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> Line:
         """The pieces, indices and words of a line; ``places``: where its words are, if that is known."""
         given = space_words(line)
         tags = self._tags_of(line, given)
@@ -134,7 +134,7 @@ class LineEncoder:
         words = words_at(line, given)
         return words[: next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))]
 
-    def _natural(self, line: str, tags: list[str], start: int, places: Sequence[Span] | None) -> EncodedLine:
+    def _natural(self, line: str, tags: list[str], start: int, places: Sequence[Span] | None) -> Line:
         """A line whose words are found in what follows its tags, from ``start`` on, or are known."""
         assert self._find is not None
         if places is None:
@@ -145,9 +145,7 @@ class LineEncoder:
         words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
         return self._encoded(line, places, tags, *self._word_by_word(words))
 
-    def _by_offsets(
-        self, line: str, tags: list[str], places: Sequence[Span], text: str, inner: Sequence[Span]
-    ) -> EncodedLine:
+    def _by_offsets(self, line: str, tags: list[str], places: Sequence[Span], text: str, inner: Sequence[Span]) -> Line:
         """Pieces of ``text`` that belong to words by their characters; ``inner``: the words in that text."""
         text = lowered(text) if self._lowercase else text
         words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
@@ -209,7 +207,7 @@ class LineEncoder:
         pieces: Sequence[str],
         indices: list[int],
         spans: Sequence[Span],
-    ) -> EncodedLine:
+    ) -> Line:
         self.seen += len(indices)
         self.unknown += indices.count(self._dictionary.unk())
         front, last = len(tags), len(tags) + len(pieces)
@@ -217,7 +215,7 @@ class LineEncoder:
         specials = (*range(front), *range(last, last + len(end)))
         moved = tuple((start + front, stop + front) for start, stop in spans) if front else tuple(spans)
         each = tuple((position, position + 1) for position in range(front, last))
-        return EncodedLine(
+        return Line(
             [*map(self._dictionary.index, tags), *indices, *map(self._dictionary.index, end)],
             Sentence(
                 (*tags, *pieces, *end),
@@ -237,7 +235,7 @@ def line_of_pieces(
     find: WordFinder | None = None,
     text_of: Callable[[Sequence[str]], str] = " ".join,
     in_pieces: bool = False,
-) -> EncodedLine:
+) -> Line:
     """Return what a model put out as a line: its text, and the words in it, found by ``find`` or made by the pieces.
 
     ``text_of`` makes natural text of the words that pieces make up; ``in_pieces``: the line is written in pieces.
@@ -247,14 +245,14 @@ def line_of_pieces(
         text, each = spaced_words(" ".join(pieces), space_words(" ".join(pieces)))
         place_of = {span[0]: place for span, place in zip(sentence.by_piece.spans, each, strict=True)}
         places = [(place_of[start][0], place_of[stop - 1][1]) for start, stop in sentence.by_word.spans]
-        return EncodedLine(indices, sentence, text, tuple(places))
+        return Line(indices, sentence, text, tuple(places))
     text = text_of(sentence.by_word.words)
     if find is None:
-        return EncodedLine(indices, sentence, text, tuple(places_of(text, sentence.by_word.words)))
+        return Line(indices, sentence, text, tuple(places_of(text, sentence.by_word.words)))
     words = find(text)
     special = set(sentence.by_word.specials)
     texts = piece_texts(sentence.pieces, scheme, unknown="<unk>")
     spans = piece_spans(text, ["" if place in special else one for place, one in enumerate(texts)])
     ranges = piece_ranges(words, spans)
     by_word = Segmentation(tuple(words_at(text, words)) if ranges else (), tuple(ranges), sentence.by_word.specials)
-    return EncodedLine(indices, Sentence(sentence.pieces, by_word, sentence.by_piece), text, tuple(words))
+    return Line(indices, Sentence(sentence.pieces, by_word, sentence.by_piece), text, tuple(words))

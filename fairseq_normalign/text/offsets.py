@@ -24,8 +24,8 @@ from collections.abc import Callable, Collection, Sequence
 
 import numpy as np
 
-from ..alignment.pieces import Span, bytes_of
 from ..errors import NormalignError
+from ..links.pieces import Span, bytes_of
 
 PieceText = str | bytes | None
 """What a piece stands for: characters, bytes of UTF-8 (a character may have several such pieces), or None for an
@@ -129,7 +129,7 @@ def word_shares(words: Sequence[Span], pieces: Sequence[Span | None]) -> np.ndar
     """``[words, pieces]``: the share of each piece that belongs to each word.
 
     The share is counted in characters, white space between words left out; columns add up to one, those of special
-    pieces to zero. :func:`fairseq_normalign.alignment.shares.merge_shared` makes soft alignments between words from it.
+    pieces to zero. :func:`fairseq_normalign.links.shares.merge_shared` makes soft alignments between words from it.
 
         >>> word_shares([(0, 2), (3, 9)], [(0, 9), (0, 2), None]).tolist()
         [[0.25, 1.0, 0.0], [0.75, 0.0, 0.0]]

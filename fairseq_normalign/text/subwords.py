@@ -15,7 +15,7 @@ class Splitter(Protocol):
     """Words into pieces."""
 
     scheme: str
-    """How the pieces are marked: a name of :data:`fairseq_normalign.alignment.pieces.SCHEMES`."""
+    """How the pieces are marked: a name of :data:`fairseq_normalign.links.pieces.SCHEMES`."""
 
     def __call__(self, words: Sequence[str]) -> list[str]:
         """The pieces of the words, in order."""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from ..alignment.pieces import Sentence, segment
 from ..errors import NormalignError
+from ..links.pieces import Sentence, segment
 from .tags import TAGS
 
 

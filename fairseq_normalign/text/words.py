@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from ..alignment.pieces import Span
 from ..errors import MissingExtra, NormalignError
+from ..links.pieces import Span
 from .offsets import piece_spans
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from made_up import batch_of, load
 from measuring import in_turns, peak_megabytes
 from torch import Tensor
 
-from fairseq_normalign.aligning.options import AlignmentOptions
-from fairseq_normalign.aligning.reader import Reader
-from fairseq_normalign.alignment.experts import default_expert
-from fairseq_normalign.attribution import METHODS
-from fairseq_normalign.attribution.norms import head_norms, transformed_gram, vector_norms
+from fairseq_normalign.align.options import AlignmentOptions
+from fairseq_normalign.align.reader import Reader
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.hosts.protocol import Batch
+from fairseq_normalign.links.experts import default_expert
+from fairseq_normalign.methods import METHODS
+from fairseq_normalign.methods.norms import head_norms, transformed_gram, vector_norms
 
 
 def slow_norms(weights: Tensor, values: Tensor, out_weight: Tensor) -> tuple[Tensor, Tensor]:

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.alignment.evaluate import evaluate
-from fairseq_normalign.alignment.formats import open_alignment
-from fairseq_normalign.alignment.significance import bootstrap
+from fairseq_normalign.links.evaluate import evaluate
+from fairseq_normalign.links.formats import open_alignment
+from fairseq_normalign.links.significance import bootstrap
 
 DISTINCT = 10_000
 GOLD_SIZE = 508

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from measuring import in_turns
 
-from fairseq_normalign.aligning.options import AlignmentOptions
-from fairseq_normalign.aligning.reader import Reader
+from fairseq_normalign.align.options import AlignmentOptions
+from fairseq_normalign.align.reader import Reader
 from fairseq_normalign.hosts.protocol import Batch
 from fairseq_normalign.hosts.transformers.model import TransformersModel
 

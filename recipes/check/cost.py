@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmark"))
 from measuring import in_turns
 
 from fairseq_normalign import load
-from fairseq_normalign.aligning.both_directions import BitextAligner
-from fairseq_normalign.aligning.checking import Checker, piece_log_probs, source_shares, with_empty_source
-from fairseq_normalign.aligning.directions import Keep
+from fairseq_normalign.align.both_directions import BitextAligner
+from fairseq_normalign.align.checking import Checker, piece_log_probs, source_shares, with_empty_source
+from fairseq_normalign.align.directions import Keep
 from fairseq_normalign.analysis.check_lines import columns_of
 from fairseq_normalign.analysis.translation_check import check_pair
 from fairseq_normalign.files import read_parallel
-from fairseq_normalign.report.text_tables import columns
+from fairseq_normalign.show.text_tables import columns
 
 ALIGN, AHEAD, AHEAD_ALONE, BACK, BACK_ALONE, SHARE, NUMBERS = (
     *("align", "target given its source", "target alone", "source given the target", "source alone"),

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from damage import Words, in_words
 
-from fairseq_normalign.alignment.baselines import Eflomal
 from fairseq_normalign.files import open_output, read_lines
+from fairseq_normalign.links.baselines import Eflomal
 
 
 def main() -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import read_heads
 from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
-from fairseq_normalign.report.attention_figures import COLOURS, Picture
-from fairseq_normalign.report.text_tables import columns
+from fairseq_normalign.show.attention_figures import COLOURS, Picture
+from fairseq_normalign.show.text_tables import columns
 
 KINDS = ("encoder", "decoder", "cross")
 
@@ -24,7 +24,7 @@ class Run:
     """By kind of attention: those of each layer."""
     bleu: float
     aer: float
-    """Of norms, at the best layer and setting."""
+    """Of norms, at the best layer and step."""
     faster: float | None = None
     """CPU time to translate the test set with gates, over that without the heads."""
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.experts import default_expert
 from fairseq_normalign.analysis.choose_readings import choose_readings
 from fairseq_normalign.analysis.decisions import PairDecisions
 from fairseq_normalign.analysis.lexicon import word_shares
+from fairseq_normalign.links.experts import default_expert
 
 METHOD = "norms"
 LAYERS, HEADS = 3, 2
@@ -17,7 +17,7 @@ LAYERS, HEADS = 3, 2
 def pairs(count: int, right: dict[tuple[str, int, int | None], float], seed: int = 1) -> list[PairDecisions]:
     """Sentences of distinct words, translated word by word in a random order.
 
-    ``right``: (setting, layer, head) -> how often that reading links the right word; the others guess.
+    ``right``: (step, layer, head) -> how often that reading links the right word; the others guess.
     """
     chance = np.random.default_rng(seed)
     found = []
@@ -31,10 +31,10 @@ def pairs(count: int, right: dict[tuple[str, int, int | None], float], seed: int
             guess = chance.integers(0, length, size=length)
             return np.where(chance.random(length) < right.get(reading, 0.0), order, guess)
 
-        for setting in ("awo", "awi"):
-            pair.layers[METHOD, setting] = [decided((setting, layer, None)) for layer in range(LAYERS)]
-            pair.heads[METHOD, setting] = [
-                np.stack([decided((setting, layer, head)) for head in range(HEADS)]) for layer in range(LAYERS)
+        for step in ("awo", "awi"):
+            pair.layers[METHOD, step] = [decided((step, layer, None)) for layer in range(LAYERS)]
+            pair.heads[METHOD, step] = [
+                np.stack([decided((step, layer, head)) for head in range(HEADS)]) for layer in range(LAYERS)
             ]
         found.append(pair)
     return found
@@ -56,9 +56,9 @@ def test_beside_a_whole_layer_the_look_before_counts_as_a_root():
     assert str(choice.expert) == "norms:2:awi,norms:3.1:awo^0.5"
 
 
-@pytest.mark.parametrize(("setting", "expected"), [("awi", "norms:1.2:awi"), ("awo", "norms:1.2:awo")])
-def test_a_look_without_support_is_left_out(setting, expected):
-    choice = choose_readings(pairs(100, {(setting, 0, 1): 0.8}), layers=LAYERS)
+@pytest.mark.parametrize(("step", "expected"), [("awi", "norms:1.2:awi"), ("awo", "norms:1.2:awo")])
+def test_a_look_without_support_is_left_out(step, expected):
+    choice = choose_readings(pairs(100, {(step, 0, 1): 0.8}), layers=LAYERS)
     assert str(choice.expert) == expected
     assert choice.expert.exponents == (1.0,)
     assert any("than the diagonal" in doubt for doubt in choice.doubts)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.score import score
 from fairseq_normalign.analysis.comparison import Seed, compare, reversed_golds
 from fairseq_normalign.analysis.correlation import pearson, spearman
 from fairseq_normalign.analysis.decisions import PairDecisions
-from fairseq_normalign.report.comparison import STYLES, draw_layers, render_comparison
+from fairseq_normalign.links.gold import Gold
+from fairseq_normalign.links.score import score
+from fairseq_normalign.show.comparison import STYLES, draw_layers, render_comparison
 
 link = st.tuples(st.integers(0, 3), st.integers(0, 4))
 
@@ -34,14 +34,14 @@ def decisions(
     pairs: list[PairDecisions | None] = []
     for number in range(len(golds)):
         pair = PairDecisions(("a", "b", "c"), ("x", "y", "z"))
-        for setting in ("awo", "awi"):
+        for step in ("awo", "awi"):
             layers, heads = [], []
             for share in wrong:
                 one = np.where(chance.random((2, 3)) < share, -1, np.arange(3))
                 layers.append(one[0])
                 heads.append(one)
-            pair.layers["norms", setting], pair.heads["norms", setting] = layers, heads
-            pair.peaks["norms", setting] = [0.5] * len(wrong)
+            pair.layers["norms", step], pair.heads["norms", step] = layers, heads
+            pair.peaks["norms", step] = [0.5] * len(wrong)
         pair.means["norms"] = [1 - share for share in wrong]
         pair.head_means["norms"] = [[1 - share, 1.1 - share] for share in wrong]
         pairs.append(None if number == skip else pair)
@@ -62,7 +62,7 @@ def test_figures_are_those_of_the_scorer(golds):
             links = [
                 []
                 if pair is None
-                else [(s, t) for t, s in enumerate(pair.layers[row.method, row.setting][layer]) if s >= 0]
+                else [(s, t) for t, s in enumerate(pair.layers[row.method, row.step][layer]) if s >= 0]
                 for pair in pairs
             ]
             expected = score(golds, links)

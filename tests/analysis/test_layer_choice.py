@@ -6,7 +6,7 @@ import pytest
 from fairseq_normalign.analysis.decisions import PairDecisions
 from fairseq_normalign.analysis.layer_choice import judge_layers, sentence_of
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.report.layer_table import STYLES, render_layers
+from fairseq_normalign.show.layer_table import STYLES, render_layers
 
 METHOD = "norms"
 
@@ -22,12 +22,12 @@ def pairs(count: int, *, right: tuple[str, int], turned: bool = False, seed: int
         answer = np.argsort(order) if turned else order
         source, target = tuple(f"s{n}" for n in words), tuple(f"t{n}" for n in words[order])
         pair = PairDecisions(*((target, source) if turned else (source, target)))
-        for setting in ("awo", "awi"):
+        for step in ("awo", "awi"):
             guesses = [np.arange(length), chance.integers(0, length, size=length), np.zeros(length, dtype=int)]
-            if right[0] == setting:
+            if right[0] == step:
                 guesses[right[1]] = answer
-            pair.layers[METHOD, setting] = guesses
-            pair.peaks[METHOD, setting] = [0.5] * 3
+            pair.layers[METHOD, step] = guesses
+            pair.peaks[METHOD, step] = [0.5] * 3
         pair.means[METHOD] = [0.1, 0.2, 0.9]
         found.append(pair)
     return found
@@ -37,7 +37,7 @@ def pairs(count: int, *, right: tuple[str, int], turned: bool = False, seed: int
 def test_the_lexicon_finds_the_layer_that_translates(right):
     verdict = judge_layers(pairs(200, right=right), methods=[METHOD])
     chosen = verdict.choice.candidate
-    assert (chosen.setting, chosen.layer) == right
+    assert (chosen.step, chosen.layer) == right
     assert verdict.choice.criterion == "lexicon"
     assert verdict.choice.is_sure
     assert verdict.choice.stability == 1
@@ -47,9 +47,9 @@ def test_the_lexicon_finds_the_layer_that_translates(right):
 def test_agreement_finds_the_layers_of_both_directions():
     forward, backward = pairs(60, right=("awi", 0)), pairs(60, right=("awo", 1), turned=True)
     verdict = judge_layers(forward, backward, methods=[METHOD])
-    assert (verdict.choice.candidate.setting, verdict.choice.candidate.layer) == ("awi", 0)
+    assert (verdict.choice.candidate.step, verdict.choice.candidate.layer) == ("awi", 0)
     assert verdict.reverse_choice is not None
-    assert (verdict.reverse_choice.candidate.setting, verdict.reverse_choice.candidate.layer) == ("awo", 1)
+    assert (verdict.reverse_choice.candidate.step, verdict.reverse_choice.candidate.layer) == ("awo", 1)
     assert verdict.choice.criterion == "supported"
     best = max(verdict.criteria, key=lambda one: one.supported)
     assert best.candidate == verdict.choice.candidate
@@ -59,8 +59,8 @@ def test_agreement_finds_the_layers_of_both_directions():
 
 
 def test_a_setting_that_was_asked_for_is_kept():
-    verdict = judge_layers(pairs(100, right=("awi", 0)), methods=[METHOD], settings=["awo"])
-    assert verdict.choice.candidate.setting == "awo"
+    verdict = judge_layers(pairs(100, right=("awi", 0)), methods=[METHOD], steps=["awo"])
+    assert verdict.choice.candidate.step == "awo"
 
 
 def test_few_pairs_and_equal_layers_are_doubts():
@@ -88,4 +88,4 @@ def test_every_style_shows_every_layer():
         text = render_layers(verdict, style)
         assert text.count(METHOD) >= 12
         assert "reverse" in text
-    assert "--layer 1 --setting awi" in render_layers(verdict, option="--")
+    assert "--layer 1 --step awi" in render_layers(verdict, option="--")

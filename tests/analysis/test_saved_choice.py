@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from fairseq_normalign.alignment.experts import parse_expert
-from fairseq_normalign.alignment.readings import Reading
 from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice
 from fairseq_normalign.analysis.saved_choice import alignment_heads, ranked_list, read_choice, write_choice
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.experts import parse_expert
+from fairseq_normalign.links.readings import Reading
 
 CHOICE = ReadingChoice(
     expert=parse_expert("1.2:awi,3:awo"),
@@ -38,7 +38,7 @@ def test_the_ranked_list_counts_from_one():
         "method": "norms",
         "layer": 1,
         "head": 2,
-        "setting": "awi",
+        "step": "awi",
         "support": 0.26,
         "above_diagonal": 1.0,
     }
@@ -69,7 +69,7 @@ def changed(**values) -> dict:
     return {**record, **values}
 
 
-ROW = {"method": "norms", "layer": 1, "head": 2, "setting": "awi", "support": 0.5, "above_diagonal": 1.0}
+ROW = {"method": "norms", "layer": 1, "head": 2, "step": "awi", "support": 0.5, "above_diagonal": 1.0}
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ ROW = {"method": "norms", "layer": 1, "head": 2, "setting": "awi", "support": 0.
         (changed(ranked=[ROW, {**ROW, "layer": 0}]), "'ranked', entry 2: 'layer' has to be a whole number from 1"),
         (changed(ranked=[{**ROW, "layer": 10**9}]), "'layer' has to be a whole number from 1 to 1000"),
         (changed(ranked=[{**ROW, "head": "2"}]), "'head' has to be a whole number"),
-        (changed(ranked=[{**ROW, "setting": ["awi"]}]), "'setting' has to be one of"),
+        (changed(ranked=[{**ROW, "step": ["awi"]}]), "'step' has to be one of"),
         (changed(ranked=[{**ROW, "support": 2}]), "'support' has to be a number from 0 to 1"),
         (changed(ranked=[{**ROW, "method": None}]), "'method' has to be a text"),
     ],

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 from tiny_pair import LONGEST, write_text
 
-from fairseq_normalign.aligning import bitext
-from fairseq_normalign.alignment.dump import Dump
-from fairseq_normalign.alignment.experts import agree
-from fairseq_normalign.alignment.symmetrize import symmetrize, symmetrize_soft
+from fairseq_normalign.align import bitext
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.dump import Dump
+from fairseq_normalign.links.experts import agree
+from fairseq_normalign.links.symmetrize import symmetrize, symmetrize_soft
 from fairseq_normalign.resumable import ResumableFiles
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -75,8 +75,7 @@ def test_batches_of_any_size_and_methods(tiny_pair, aligned, tmp_path):
     assert align(*tiny_pair.arguments(), *ONE, "--max-tokens", 1, "-o", tmp_path / "one") == 0
     assert links(tmp_path / "one") == links(aligned)
     assert (
-        align(*tiny_pair.arguments(), "--method", "weights", "--layer", 3, "--setting", "awo", "-o", tmp_path / "w")
-        == 0
+        align(*tiny_pair.arguments(), "--method", "weights", "--layer", 3, "--step", "awo", "-o", tmp_path / "w") == 0
     )
     assert links(tmp_path / "w") != links(aligned)
 

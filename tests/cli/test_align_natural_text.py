@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_normalign.alignment.formats.json_lines import from_json
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.formats.json_lines import from_json
 
 
 def align(*arguments: object) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_pair import LONGEST, write_text
 
-from fairseq_normalign.aligning import bitext
+from fairseq_normalign.align import bitext
 from fairseq_normalign.cli import main
 from fairseq_normalign.resumable import ResumableFiles
 
@@ -58,7 +58,7 @@ def test_every_number_is_that_of_the_pair_alone(tiny_pair, checked):
 def test_the_share_of_the_source_is_that_of_rollout(tiny_pair, checked, tmp_path):
     from fairseq_normalign import load
 
-    model = load(tiny_pair.path(), data=tiny_pair.folder, method="rollout", layer=3, setting="awo", level="piece")
+    model = load(tiny_pair.path(), data=tiny_pair.folder, method="rollout", layer=3, step="awo", level="piece")
     texts = [(tiny_pair.folder / f"text.{side}").read_text().splitlines() for side in ("de", "en")]
     row, source, target = next(
         one for one in zip(table(checked), *texts, strict=True) if "@@" not in one[2]
@@ -70,7 +70,7 @@ def test_the_share_of_the_source_is_that_of_rollout(tiny_pair, checked, tmp_path
 
 
 def _everything():
-    from fairseq_normalign.aligning.directions import Keep
+    from fairseq_normalign.align.directions import Keep
 
     return Keep(read=True)
 

@@ -1,7 +1,7 @@
 import pytest
 
-from fairseq_normalign.alignment.symmetrize import SYMMETRIZATIONS, symmetrize
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.symmetrize import SYMMETRIZATIONS, symmetrize
 
 FIRST = "0-0 1-1 2-1\n\n3-2 0-0\n"
 SECOND = "0-0 2-1 2-2\n\n3-3 2-2\n"

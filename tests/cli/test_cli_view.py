@@ -9,9 +9,9 @@ import sys
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.dump import DumpWriter
-from fairseq_normalign.alignment.pieces import segment
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.dump import DumpWriter
+from fairseq_normalign.links.pieces import segment
 
 SENTENCES = [
     ("das ist ein klein@@ es haus .", "this is a small hou@@ se ."),

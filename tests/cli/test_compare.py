@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.decide_links import agreed_links
-from fairseq_normalign.alignment.gold import read_gold, read_links
-from fairseq_normalign.alignment.score import score
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.decide_links import agreed_links
+from fairseq_normalign.links.gold import read_gold, read_links
+from fairseq_normalign.links.score import score
 from tests.cli.tiny_pair import write_text
 
 
@@ -20,7 +20,7 @@ def run(*arguments: object) -> int:
 def gold(tiny_pair, tmp_path_factory):
     """What layer 2 says of the first words, so that some layer is good; with a 0 in it, so that its base shows."""
     folder = tmp_path_factory.mktemp("gold")
-    assert run("align", *tiny_pair.arguments(), "--layer", 2, "--setting", "awo", "-o", folder / "links") == 0
+    assert run("align", *tiny_pair.arguments(), "--layer", 2, "--step", "awo", "-o", folder / "links") == 0
     return folder / "links"
 
 
@@ -29,8 +29,8 @@ def test_figures_are_those_of_align_and_score(tiny_pair, gold, tmp_path):
     assert run("compare", *tiny_pair.arguments(), "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
                "--style", "json", "-o", out, "--figure", tmp_path / "layers.png") == 0  # fmt: skip
     found = json.loads(out.read_text())
-    rows = {(row["method"], row["setting"]): row for row in found["layers"]}
-    assert set(rows) == {(method, setting) for method in ("norms", "weights") for setting in ("awo", "awi")}
+    rows = {(row["method"], row["step"]): row for row in found["layers"]}
+    assert set(rows) == {(method, step) for method in ("norms", "weights") for step in ("awo", "awi")}
     assert rows["norms", "awo"]["best"] == 1
     assert rows["norms", "awo"]["layers"][1]["aer"] == 0
     golds = read_gold(gold, base=0, reverse=False)
@@ -50,11 +50,11 @@ def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gol
     systems = json.loads((tmp_path / "out.json").read_text())["systems"]
     found = next(system for system in systems if system["direction"] == "both")
     back = min((s for s in systems if s["direction"] == "reverse"), key=lambda system: system["figure"]["aer"])
-    assert found["name"] == f"norms awo/{back['setting']} agreed-union"
+    assert found["name"] == f"norms awo/{back['step']} agreed-union"
     softs = []
-    for arguments, layer, setting in ((tiny_pair.arguments(), 2, "awo"),
-                                      (tiny_pair.turned(), back["layers"][0] + 1, back["setting"])):  # fmt: skip
-        assert run("align", *arguments, "--layer", layer, "--setting", setting, "-o", tmp_path / "links",
+    for arguments, layer, step in ((tiny_pair.arguments(), 2, "awo"),
+                                      (tiny_pair.turned(), back["layers"][0] + 1, back["step"])):  # fmt: skip
+        assert run("align", *arguments, "--layer", layer, "--step", step, "-o", tmp_path / "links",
                    "--soft", tmp_path / "soft") == 0  # fmt: skip
         softs.append((tmp_path / "soft").read_text().splitlines())
     links = [agreed_links(*map(matrix, lines), "agreed-union", 0.1)[0] for lines in zip(*softs, strict=True)]
@@ -160,8 +160,8 @@ def test_layers_ranks_heads_draws_them_and_writes_the_form_of_other_toolkits(tin
     found = json.loads(capsys.readouterr().out)["forward"]
     assert found["pairs"] == 120
     ranked = found["ranked"]
-    assert {(row["layer"], row["head"], row["setting"]) for row in ranked} == {
-        (layer, head, setting) for layer in (1, 2, 3) for head in (None, 1, 2) for setting in ("awi", "awo")
+    assert {(row["layer"], row["head"], row["step"]) for row in ranked} == {
+        (layer, head, step) for layer in (1, 2, 3) for head in (None, 1, 2) for step in ("awi", "awo")
     }
     supports = [row["support"] for row in ranked]
     assert supports == sorted(supports, reverse=True)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fairseq_normalign.alignment.dump import Dump
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.dump import Dump
 from tests.hosts.transformers.folders import LANGUAGES, MAKERS, lines
 
 
@@ -45,7 +45,7 @@ def pairs(path: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["marian", "m2m100", "t5"])
 def test_align_and_dump(room, tmp_path, name):
     out, dump = tmp_path / "links", tmp_path / "dump"
-    arguments = ["--layer", "2", "--setting", "awi", "--check", "-o", str(out), "--dump", str(dump)]
+    arguments = ["--layer", "2", "--step", "awi", "--check", "-o", str(out), "--dump", str(dump)]
     assert main(["align", *model(room, name), *text(room), *arguments]) == 0
     assert len(pairs(out)) == 12
     targets = [len(line.split(" ")) for line in lines(2)[:12]]
@@ -196,7 +196,7 @@ def test_pieces_of_two_models_cannot_be_combined(room, tmp_path, capsys):
 
 def test_a_translation_whose_words_the_other_direction_splits_otherwise(room, tmp_path, monkeypatch, capsys):
     """Moses may split the words of a translation once more: it is then left without links, and said."""
-    from fairseq_normalign.aligning import both_directions
+    from fairseq_normalign.align import both_directions
 
     monkeypatch.setattr(both_directions, "_differ", lambda one, other, level: True)
     arguments = ["--source", str(room / "text.de"), "--beam", "1", "-o", str(tmp_path / "out")]

@@ -20,8 +20,8 @@ FORMULAS = {"concepts.md"}
 def run_block(block: CodeBlock, folder: Path) -> str:
     command = [*warm_python(), "-c", block.text] if block.language == "python" else ["bash", "-euc", block.text]
     path = os.pathsep.join([warm_programs(folder.parent / "programs"), str(PROGRAMS), os.environ["PATH"]])
-    settings = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
-    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=settings, check=False)
+    steps = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=steps, check=False)
     assert result.returncode == 0, f"{block.text}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
     return result.stdout
 

@@ -13,7 +13,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from torch import nn
 
 from fairseq_normalign.models import chunked_cross_entropy_criterion as chunked
-from tests.attribution.tiny_models import tiny_transformer
+from tests.methods.tiny_models import tiny_transformer
 
 PAD, END = 1, 2
 

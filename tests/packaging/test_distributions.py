@@ -46,7 +46,7 @@ def sources(folder: Path) -> set[str]:
 def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == sources(PACKAGE)
-    assert {"fairseq_normalign/py.typed", "fairseq_normalign/report/assets/page.js"} <= held
+    assert {"fairseq_normalign/py.typed", "fairseq_normalign/show/assets/page.js"} <= held
     assert any(name.endswith("/licenses/LICENSE") for name in wheel.namelist())
 
 

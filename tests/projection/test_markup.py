@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairseq_normalign.alignment.gold import read_links
 from fairseq_normalign.files import read_lines
+from fairseq_normalign.links.gold import read_links
 from fairseq_normalign.projection.inserting import project_markup
 from fairseq_normalign.projection.markup import _parsed_events, _plain_events, parse_markup, strip_markup
 from fairseq_normalign.projection.placeholders import find_placeholders

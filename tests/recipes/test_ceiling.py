@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from fairseq_normalign import toy
-from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.links.gold import Gold
 
 from .test_curve import recipe_steps, toy_text
 

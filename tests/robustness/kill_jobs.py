@@ -18,7 +18,7 @@ Arguments = Callable[[Path, bool], Sequence[object]]
 
 def in_process(arguments: Arguments, window: int = 64) -> Callable[[Path, bool], int]:
     """A verb of ours in a forked process; windows are small, so that there are many moments between two."""
-    from fairseq_normalign.aligning import bitext
+    from fairseq_normalign.align import bitext
     from fairseq_normalign.cli import main
 
     def start(folder: Path, again: bool) -> int:

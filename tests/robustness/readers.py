@@ -20,20 +20,20 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_normalign.alignment.dump import Dump, DumpWriter
-from fairseq_normalign.alignment.formats import Writer, in_step, open_alignment
-from fairseq_normalign.alignment.formats.open import LONGEST_SENTENCE
-from fairseq_normalign.alignment.gold import read_gold
-from fairseq_normalign.alignment.pieces import Segmentation
 from fairseq_normalign.analysis.checked_pairs import read_checked
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
+from fairseq_normalign.links.dump import Dump, DumpWriter
+from fairseq_normalign.links.formats import Writer, in_step, open_alignment
+from fairseq_normalign.links.formats.open import LONGEST_SENTENCE
+from fairseq_normalign.links.gold import read_gold
+from fairseq_normalign.links.pieces import Segmentation
 from fairseq_normalign.projection.inserting import project_markup
 from fairseq_normalign.projection.label_files import read_conll, read_json_labels, write_conll
 from fairseq_normalign.projection.markup import parse_markup
 from fairseq_normalign.projection.spans import LinkedPair
-from fairseq_normalign.report.sources import read_soft
 from fairseq_normalign.resumable import ResumableFiles
+from fairseq_normalign.show.sources import read_soft
 from fairseq_normalign.text.words import space_words
 from tests.conftest import REPOSITORY
 
@@ -363,9 +363,9 @@ def _dump(content: bytes, folder: Path) -> None:
 
 
 def _choice_seed() -> bytes:
-    from fairseq_normalign.alignment.experts import parse_expert
     from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice
     from fairseq_normalign.analysis.saved_choice import write_choice
+    from fairseq_normalign.links.experts import parse_expert
 
     with tempfile.TemporaryDirectory() as place:
         expert = parse_expert("norms:1.2:awi,norms:3:awo^0.5")

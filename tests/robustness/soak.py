@@ -20,8 +20,8 @@ from typing import Any
 
 import torch
 
-from fairseq_normalign.attribution import METHODS
 from fairseq_normalign.interface import AlignmentModel, load
+from fairseq_normalign.methods import METHODS
 from tests.cli.tiny_pair import TinyPair, make_tiny_pair
 
 SENTENCES = [("w1 w2 w3", "w3 w1"), ("w4", "w5@@ w6 w7"), ("w1 w9 w8 w3 w2", "w2 w2 w3 w9"), ("w21 w22", "w23")]

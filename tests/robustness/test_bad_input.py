@@ -25,8 +25,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_normalign.alignment.dump import Dump
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.dump import Dump
 from tests.cli.tiny_pair import LONGEST, WORDS, write_text
 
 from .kills import forked_main

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.alignment.dump import Dump, DumpWriter
-from fairseq_normalign.alignment.pieces import Segmentation
-from fairseq_normalign.attribution import METHODS, method_class
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.dump import Dump, DumpWriter
+from fairseq_normalign.links.pieces import Segmentation
+from fairseq_normalign.methods import METHODS, method_class
 from tests.cli.tiny_pair import WORDS, write_text
 
 from .precision import differing_links

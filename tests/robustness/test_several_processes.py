@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from torch import distributed
 
-from fairseq_normalign.aligning import bitext, processes
+from fairseq_normalign.align import bitext, processes
 from fairseq_normalign.cli import main
 from tests.cli.tiny_pair import TinyPair, write_text
 
@@ -79,7 +79,7 @@ class Group:
 
 
 def _slow_down(seconds: float) -> None:
-    from fairseq_normalign.aligning import job
+    from fairseq_normalign.align import job
 
     fast = job._align
 

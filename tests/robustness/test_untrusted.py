@@ -19,12 +19,12 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.alignment.dump import Dump, DumpWriter
-from fairseq_normalign.alignment.pieces import Segmentation
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.links.dump import Dump, DumpWriter
+from fairseq_normalign.links.pieces import Segmentation
 from tests.conftest import REPOSITORY
 
 from .room import make_models

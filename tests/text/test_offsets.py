@@ -10,10 +10,10 @@ import unicodedata
 import numpy as np
 import pytest
 
-from fairseq_normalign.alignment.merge import merge
-from fairseq_normalign.alignment.pieces import _BYTE_OF
-from fairseq_normalign.alignment.shares import merge_shared
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.merge import merge
+from fairseq_normalign.links.pieces import _BYTE_OF
+from fairseq_normalign.links.shares import merge_shared
 from fairseq_normalign.text.offsets import piece_spans, piece_texts, pieces_of_words, word_shares
 from fairseq_normalign.text.words import space_words, words_at
 

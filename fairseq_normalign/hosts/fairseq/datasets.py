@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...errors import NormalignError
-from ...text.encoding import EncodedLine
+from ...text.encoding import Line
 from ...text.vocabulary import Vocabulary
-from ..protocol import EncodedPair
+from ..protocol import Pair
 
 
 @contextlib.contextmanager
@@ -82,7 +82,7 @@ def size_of(dataset: Any, number: int) -> str:
     return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
 
 
-def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[EncodedPair]:
+def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[Pair]:
     """Return the first ``count`` pairs of a dataset as the model gets them; none when it has no targets."""
     if hasattr(dataset, "longest_dataset"):  # of several directions
         dataset = dataset.datasets.get(dataset.eval_key, ())
@@ -93,5 +93,5 @@ def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count
         if sample.get("target") is None:
             return []
         pieces, words = sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()
-        pairs.append((EncodedLine(pieces, source.sentence(pieces)), EncodedLine(words, target.sentence(words))))
+        pairs.append((Line(pieces, source.sentence(pieces)), Line(words, target.sentence(words))))
     return pairs

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from ...attribution.records import KINDS
 from ...errors import NormalignError
+from ...methods.records import KINDS
 from .head_gates import HeadGates
 
 Heads = Mapping[str, Sequence[int]]

@@ -12,11 +12,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...alignment.decide import best_sources
-from ...alignment.dump import DumpWriter
-from ...alignment.pieces import Sentence
-from ...alignment.steps_to_words import normalized
 from ...errors import NormalignError
+from ...links.decide import best_sources
+from ...links.dump import DumpWriter
+from ...links.pieces import Sentence
+from ...links.steps_to_words import normalized
 from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
 from .frame import Frame

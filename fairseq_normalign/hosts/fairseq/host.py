@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...alignment.pieces import Span
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
 from ...errors import NormalignError
-from ...text.encoding import EncodedLine, LineEncoder, line_of_pieces
+from ...links.pieces import Span
+from ...text.encoding import Line, LineEncoder, line_of_pieces
 from ...text.options import TextOptions
 from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.tags import TAGS
@@ -25,7 +25,7 @@ from ...text.vocabulary import Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
 from ..evaluating import evaluating
 from ..options import ModelOptions
-from ..protocol import Batch, EncodedPair, Hypothesis, Take
+from ..protocol import Batch, Hypothesis, Pair, Take
 from .dictionaries import dictionary_inventory
 from .loading import LoadedModels, load_models
 from .recording import (
@@ -120,7 +120,7 @@ class FairseqModel:
 
 
 def encode_batch(
-    pairs: Sequence[EncodedPair], names: Sequence[str], task: Any, start: tuple[int, ...], device: torch.device | str
+    pairs: Sequence[Pair], names: Sequence[str], task: Any, start: tuple[int, ...], device: torch.device | str
 ) -> Batch:
     """Return encoded pairs as a batch; ``task`` has the dictionaries, ``start`` is what the decoder is given first."""
     source, target = task.source_dictionary, task.target_dictionary
@@ -158,7 +158,7 @@ class TaskBatches:
         """Where the models compute."""
         return next(self.models[0].module.parameters()).device
 
-    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+    def batch(self, pairs: Sequence[Pair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the models' device."""
         return encode_batch(pairs, names, self.task, self._start, self.device)
 
@@ -203,12 +203,12 @@ class FairseqModels(TaskBatches):
         found = self._generate(self._sample([self.source(line) for line in lines]), beam=max(beam, nbest))
         return [[self._hypothesis(hypothesis) for hypothesis in beams[:nbest]] for beams in found]
 
-    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+    def natural(self, line: Line) -> tuple[str, Sequence[Span]]:
         """Return the text of a translation as people write it, and the places of its words."""
         text = self._put_together(line.given_words) if self._put_together else " ".join(line.given_words)
         return (line.text, line.places) if self._written.get("find") else (text, places_of(text, line.given_words))
 
-    def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
+    def scores(self, pairs: Sequence[Pair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
         sample = self._sample([source for source, _ in pairs])
         frame, pad = self.task.frame(), self.task.target_dictionary.pad()
@@ -228,7 +228,7 @@ class FairseqModels(TaskBatches):
                     stack.enter_context(teacher_forcing(module))
             return self.task.inference_step(generator, modules, sample)
 
-    def _sample(self, lines: Sequence[EncodedLine]) -> dict[str, Any]:
+    def _sample(self, lines: Sequence[Line]) -> dict[str, Any]:
         pad = self.task.source_dictionary.pad()
         tokens = _padded([line.indices for line in lines], pad, left=True).to(self.device)
         lengths = torch.tensor([len(line) for line in lines], device=self.device)

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...attribution.records import KINDS
 from ...errors import NormalignError
 from ...files import open_binary_output
+from ...methods.records import KINDS
 from .gated_heads import attention_name, gated_kinds, write_heads
 from .loading import silence_fairseq
 from .register import register

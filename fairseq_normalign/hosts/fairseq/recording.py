@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ...analysis.singular_values import Projections
-from ...attribution.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ...errors import NormalignError
+from ...methods.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ..evaluating import evaluating
 from ..projections import projections_of
 from ..protocol import Record, Take

@@ -1,4 +1,4 @@
-"""A fairseq Transformer as a :class:`fairseq_normalign.attribution.model_protocol.ModelView`."""
+"""A fairseq Transformer as a :class:`fairseq_normalign.methods.model_protocol.ModelView`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from ...attribution.records import (
+from ...errors import NormalignError
+from ...methods.records import (
     KINDS,
     AttentionBlock,
     DecoderLayer,
@@ -21,7 +22,6 @@ from ...attribution.records import (
     Transformer,
     widened,
 )
-from ...errors import NormalignError
 from ..protocol import Batch
 from .recording import (
     attention_layers,

@@ -9,17 +9,17 @@ from typing import Any
 
 import torch
 
-from ...alignment.pieces import Span
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
-from ...text.encoding import EncodedLine
+from ...links.pieces import Span
+from ...text.encoding import Line
 from ...text.offsets import piece_ranges
 from ...text.options import TextOptions
 from ...text.subwords import MosesDetokenizer
 from ...text.tags import TAGS
 from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
-from ..protocol import Batch, EncodedPair, Hypothesis
+from ..protocol import Batch, Hypothesis, Pair
 from .languages import front_of_source, languages_of, set_languages, start_of_target
 from .loading import load_model, load_tokenizer
 from .model import TransformersModel
@@ -58,7 +58,7 @@ class TransformersModels:
         """Return the pieces of the source and of the target side."""
         return _inventory(self.source.tokenizer), _inventory(self.target.tokenizer)
 
-    def batch(self, pairs: Sequence[EncodedPair], names: Sequence[str] = ()) -> Batch:
+    def batch(self, pairs: Sequence[Pair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the model's device."""
         ids, padding = self._padded([source for source, _ in pairs])
         self._check_known([index for _, line in pairs for index in line.indices], "decoder")
@@ -75,7 +75,7 @@ class TransformersModels:
             sentences=[(line.sentence, other.sentence) for line, other in pairs],
         )
 
-    def _padded(self, lines: Sequence[EncodedLine]) -> tuple[torch.Tensor, torch.Tensor]:
+    def _padded(self, lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
         """Indices, padded on the right, and where they are padding: [B, S] each."""
         self._check_known([index for line in lines for index in line.indices], "encoder")
         lengths = torch.tensor([len(line) for line in lines])
@@ -106,7 +106,7 @@ class TransformersModels:
         scores = iter(self.scores(pairs))
         return [[Hypothesis(target, next(scores)) for target in beams] for beams in targets]
 
-    def _generate(self, sources: Sequence[EncodedLine], beam: int, nbest: int) -> list[list[list[int]]]:
+    def _generate(self, sources: Sequence[Line], beam: int, nbest: int) -> list[list[list[int]]]:
         """The indices of the translations of each source, without start and end."""
         ids, padding = self._padded(sources)
         model, front = self.models[0], len(self._start)
@@ -128,7 +128,7 @@ class TransformersModels:
         bare = [[index for index in row if index != self._pad] for row in ended]
         return [bare[first : first + nbest] for first in range(0, len(bare), nbest)]
 
-    def _translation(self, indices: list[int]) -> EncodedLine:
+    def _translation(self, indices: list[int]) -> Line:
         """Indices that the model put out, with the words they make up."""
         tokenizer = self.target.tokenizer
         pieces = tokenizer.pieces_of(indices)
@@ -143,16 +143,16 @@ class TransformersModels:
             ranges = piece_ranges(self._find(text), spans)
             places = self._find(text) if ranges else []
         words = words_at(text, places)
-        return EncodedLine(indices, sentence_of([], words, pieces, ranges, []), text, tuple(places))
+        return Line(indices, sentence_of([], words, pieces, ranges, []), text, tuple(places))
 
-    def natural(self, line: EncodedLine) -> tuple[str, Sequence[Span]]:
+    def natural(self, line: Line) -> tuple[str, Sequence[Span]]:
         """Return the text of a translation as people write it, and the places of its words."""
         if not (self.target.tokenizer.marks_ends and self._find is None):
             return line.text, line.places
         text = MosesDetokenizer((self.languages[1] or "en")[:2])(line.given_words)
         return text, places_of(text, line.given_words)
 
-    def scores(self, pairs: Sequence[EncodedPair]) -> list[float]:
+    def scores(self, pairs: Sequence[Pair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
         batch = self.batch(pairs)
         total = torch.zeros(len(pairs), dtype=torch.float64)

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import NormalignError
+from ...methods.records import Attention, AttentionBlock, Norm, widened
 from ..evaluating import evaluating
 from ..protocol import Record, Take
 from .structure import Structure, Sublayer

@@ -13,8 +13,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ...attribution.records import KINDS
 from ...errors import NormalignError
+from ...methods.records import KINDS
 
 PROJECTIONS = (("q_proj", "v_proj", "out_proj"), ("q", "v", "o"))
 """The names of the query, value and output projections."""

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...alignment.pieces import Segmentation, Sentence, Span
-from ...text.encoding import CACHED_WORDS, LONGEST_WORD, EncodedLine
+from ...links.pieces import Segmentation, Sentence, Span
+from ...text.encoding import CACHED_WORDS, LONGEST_WORD, Line
 from ...text.offsets import piece_ranges, piece_spans, piece_texts, pieces_of_words
 from ...text.tags import TAGS
 from ...text.words import (
@@ -158,7 +158,7 @@ class TokenizerLines:
         self.seen = 0
         self.unknown = 0
 
-    def __call__(self, line: str, places: Sequence[Span] | None = None) -> EncodedLine:
+    def __call__(self, line: str, places: Sequence[Span] | None = None) -> Line:
         """Return the pieces, indices and words of a line; language tags in front of it are no words.
 
         ``places``: where its words are, if that is known.
@@ -232,11 +232,11 @@ class TokenizerLines:
         pieces: list[str],
         indices: list[int],
         ranges: Sequence[Span],
-    ) -> EncodedLine:
+    ) -> Line:
         self.seen += len(indices)
         self.unknown += indices.count(self.tokenizer.unknown) if self.tokenizer.unknown is not None else 0
         front, back = [*self._front, *tags], self._back
-        return EncodedLine(
+        return Line(
             [*front, *indices, *back],
             sentence_of(self.tokenizer.pieces_of(front), words, pieces, ranges, self.tokenizer.pieces_of(back)),
             line,

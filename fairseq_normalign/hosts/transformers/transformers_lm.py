@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory
 from ...analysis.singular_values import Projections
-from ...attribution.records import Attention, AttentionBlock, Norm, widened
 from ...errors import MissingExtra, NormalignError
+from ...methods.records import Attention, AttentionBlock, Norm, widened
 from ..observer import OneSided, Take
 from ..projections import projections_of
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from ...attribution.records import (
+from ...methods.records import (
     AttentionBlock,
     DecoderLayer,
     EncoderLayer,

@@ -12,14 +12,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_normalign.aligning.both_directions import BitextAligner
-from fairseq_normalign.aligning.choose import choose_readings
-from fairseq_normalign.alignment.experts import Expert, parse_expert
-from fairseq_normalign.alignment.gold import Gold
+from fairseq_normalign.align.both_directions import BitextAligner
+from fairseq_normalign.align.choose import choose_readings
 from fairseq_normalign.cli.model_arguments import positive
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
 from fairseq_normalign.hosts.fairseq.averaging import average
+from fairseq_normalign.links.experts import Expert, parse_expert
+from fairseq_normalign.links.gold import Gold
 
 from .gold_text import Pairs, add_gold_arguments, error_rates, load_both, read_gold_text
 
@@ -121,7 +121,7 @@ def experts(both: BitextAligner, given: str | None, pairs: Pairs) -> list[tuple[
     if given:
         return [(GIVEN_ROWS[0], parse_expert(given))]
     choice = choose_readings(both, pairs)[0]
-    best = [next(r.reading for r in choice.ranked if r.reading.setting == setting) for setting in ("awi", "awo")]
+    best = [next(r.reading for r in choice.ranked if r.reading.step == step) for step in ("awi", "awo")]
     return list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
 
 

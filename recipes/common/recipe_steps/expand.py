@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from fairseq_normalign.alignment.formats import pharaoh
-from fairseq_normalign.alignment.pieces import segment
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output, read_lines, words_of
+from fairseq_normalign.links.formats import pharaoh
+from fairseq_normalign.links.pieces import segment
 
 LINK = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
 

@@ -8,9 +8,9 @@ import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_normalign.alignment.formats import Lengths, Writer, in_step, open_alignment
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
+from fairseq_normalign.links.formats import Lengths, Writer, in_step, open_alignment
 
 ARCHIVE = "DeEnGoldAlignment.tar.gz"
 LAYOUTS = (

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairseq_normalign import load, read_gold
-from fairseq_normalign.alignment.gold import Gold
-from fairseq_normalign.alignment.score import score
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_parallel
 from fairseq_normalign.interface import AlignmentModel
+from fairseq_normalign.links.gold import Gold
+from fairseq_normalign.links.score import score
 
 Pairs = list[tuple[str, str]]
 

@@ -236,10 +236,10 @@ def _plain_layers(checkpoint_utils: Any) -> Iterator[None]:
     load = checkpoint_utils.load_model_ensemble
 
     def load_plainly(*args: Any, **options: Any) -> Any:
-        models, settings = load(*args, **options)
+        models, steps = load(*args, **options)
         for model in models:
             make_readable(model)
-        return models, settings
+        return models, steps
 
     with mock.patch.object(checkpoint_utils, "load_model_ensemble", load_plainly):
         yield

@@ -35,7 +35,7 @@ def their_tiny(args):
 class TheirTask(TranslationTask):
     pass
 """
-ONE_READING = ["--layer", "1", "--setting", "awi"]
+ONE_READING = ["--layer", "1", "--step", "awi"]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_both_user_dirs_in_one_command_of_fairseq(foreign, tmp_path):
     generated = succeed(
         *("fairseq-generate", foreign.data, "--user-dir", both, "--task", "their_task_normalign", "--cpu"),
         *("--path", foreign.checkpoint, "-s", "de", "-t", "en", "--score-reference", "--post-process", "subword_nmt"),
-        *("--print-alignment", "hard", "--normalign-layer", 1, "--normalign-setting", "awi"),
+        *("--print-alignment", "hard", "--normalign-layer", 1, "--normalign-step", "awi"),
     ).stdout
     succeed(
         "normalign", "align", "--user-dir", foreign.data.parent / "their_code", *command(foreign, tmp_path / "links")

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.alignment.dump import Dump
-from fairseq_normalign.alignment.steps_to_words import to_words
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.links.dump import Dump
+from fairseq_normalign.links.steps_to_words import to_words
 from tests.conftest import lines_of
 
 register()
 
 
-CHOOSING = {f"--normalign-{name}" for name in ("layer", "head", "setting", "readings", "method")}
+CHOOSING = {f"--normalign-{name}" for name in ("layer", "head", "step", "readings", "method")}
 
 
 def generate(data: Path, checkpoint: object, *options: object, subset: str = "test") -> str:
@@ -301,10 +301,10 @@ def test_null_policy_and_settings_change_what_is_printed(binarized, plain_checkp
         )
         return [found[number][0] for number in sorted(found)]
 
-    assert links() != links("--normalign-setting", "awo")
+    assert links() != links("--normalign-step", "awo")
     assert links() != links("--normalign-method", "weights", "--normalign-layer", 3)
     assert links("--normalign-head", 1) != links("--normalign-head", 2)
-    options = ("--normalign-method", "weights", "--normalign-setting", "awo", "--normalign-layer", 3)
+    options = ("--normalign-method", "weights", "--normalign-step", "awo", "--normalign-layer", 3)
     kept = [len(line.split()) for line in links(*options, "--normalign-null", "unaligned")]
     best = [len(line.split()) for line in links(*options)]
     assert all(few <= many for few, many in zip(kept, best, strict=True))

@@ -18,8 +18,8 @@ from fairseq_normalign.hosts.fairseq.checkpoints import FUSED, safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import attentions, gates_of, read_heads, write_heads
 from fairseq_normalign.hosts.fairseq.loading import load_models
 from fairseq_normalign.hosts.fairseq.pruning import prune
-from tests.attribution.tiny_models import dictionary, soft_alignments, tiny_batch
 from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
+from tests.methods.tiny_models import dictionary, soft_alignments, tiny_batch
 
 register.register()
 

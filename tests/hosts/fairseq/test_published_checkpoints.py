@@ -18,8 +18,8 @@ every_shape = pytest.mark.parametrize("name", SHAPES)
 MULTILINGUAL = ["M2M-100", "NLLB", "mBART-50", "multilingual_translation", "tags instead of end and start"]
 
 
-NORMS = ("--normalign-layer", "1", "--normalign-setting", "awi")
-ONE_READING = ["--layer", "1", "--setting", "awi"]
+NORMS = ("--normalign-layer", "1", "--normalign-step", "awi")
+ONE_READING = ["--layer", "1", "--step", "awi"]
 
 
 def arguments(shape, *, turned: bool = False) -> list[str]:
@@ -47,7 +47,7 @@ def load(shape, **options):
         source_lang=shape.source,
         target_lang=shape.target,
         layer=1,
-        setting="awi",
+        step="awi",
         decision="argmax",
         **options,
     )

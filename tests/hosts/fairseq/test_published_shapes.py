@@ -9,7 +9,7 @@ from tests.hosts.fairseq.published_shapes import REPAIRED, SHAPES, generate
 from tests.hosts.fairseq.slow_reading import slow_links, stock_model, stock_samples, stock_task
 
 pytestmark = pytest.mark.parametrize("name", SHAPES)
-ALIGN = ("--print-alignment", "hard", "--normalign-layer", 1, "--normalign-setting", "awi")
+ALIGN = ("--print-alignment", "hard", "--normalign-layer", 1, "--normalign-step", "awi")
 SENTENCES = list(range(20))
 
 

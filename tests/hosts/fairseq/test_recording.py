@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.attribution.norms import decomposition_error
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.hosts.fairseq.recording import (
@@ -18,8 +17,9 @@ from fairseq_normalign.hosts.fairseq.recording import (
 )
 from fairseq_normalign.hosts.fairseq.register import register
 from fairseq_normalign.hosts.protocol import Batch
-from tests.attribution.tiny_models import make_batch, soft_alignments
+from fairseq_normalign.methods.norms import decomposition_error
 from tests.conftest import TINY_MODEL
+from tests.methods.tiny_models import make_batch, soft_alignments
 
 register()
 

@@ -14,7 +14,7 @@ from fairseq_normalign.errors import NormalignError
 from tests.conftest import PACKAGE, lines_of, run, succeed
 from tests.hosts.fairseq.published_shapes import REPAIRED, generate, train
 
-ALIGN = ("--print-alignment", "hard", "--normalign-layer", "1", "--normalign-setting", "awi")
+ALIGN = ("--print-alignment", "hard", "--normalign-layer", "1", "--normalign-step", "awi")
 
 
 def ours(shape, *options: object) -> str:

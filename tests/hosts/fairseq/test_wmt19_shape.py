@@ -44,10 +44,10 @@ def test_raw_text_gives_the_links_of_the_pieces(wmt19, tmp_path):
         wmt19,
         "translation_normalign",
         *("--score-reference", "--post-process", "subword_nmt", "--print-alignment", "hard"),
-        *("--normalign-layer", 1, "--normalign-setting", "awi"),
+        *("--normalign-layer", 1, "--normalign-step", "awi"),
     )
     files = ["--source", folder / "raw.test.de", "--target", folder / "raw.test.en", "-o", tmp_path / "links"]
-    text = ["--tokenizer", "fairseq-moses", "--bpe-codes", folder / "bpecodes", "--layer", 1, "--setting", "awi"]
+    text = ["--tokenizer", "fairseq-moses", "--bpe-codes", folder / "bpecodes", "--layer", 1, "--step", "awi"]
     command = ["align", "--cpu", "--path", wmt19.checkpoint, "--data", wmt19.data, *files, *text]
     assert main(list(map(str, command))) == 0
     lines = (tmp_path / "links").read_text(encoding="utf-8").split("\n")[:-1]
@@ -58,7 +58,7 @@ def test_raw_text_gives_the_links_of_the_pieces(wmt19, tmp_path):
         bpe_codes=(folder / "bpecodes", folder / "bpecodes"),
         tokenizer="fairseq-moses",
         layer=1,
-        setting="awi",
+        step="awi",
         decision="argmax",
     )
     raw = [(folder / f"raw.test.{language}").read_text(encoding="utf-8").split("\n")[0] for language in ("de", "en")]

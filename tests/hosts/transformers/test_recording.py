@@ -7,12 +7,12 @@ import dataclasses
 import pytest
 import torch
 
-from fairseq_normalign.attribution import get_method
-from fairseq_normalign.attribution.block import decomposition_error as block_error
-from fairseq_normalign.attribution.norms import decomposition_error
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.transformers.model import TransformersModel
 from fairseq_normalign.hosts.transformers.structure import Structure
+from fairseq_normalign.methods import get_method
+from fairseq_normalign.methods.block import decomposition_error as block_error
+from fairseq_normalign.methods.norms import decomposition_error
 from tests.hosts.transformers.tiny_families import FAMILIES, SIZES, tiny_batch, tiny_model, tolerance, transformers
 
 

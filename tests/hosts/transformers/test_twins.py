@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.aligning.reader import Reader
-from fairseq_normalign.attribution import METHODS
+from fairseq_normalign.align.reader import Reader
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.hosts.protocol import Batch
 from fairseq_normalign.hosts.transformers.model import TransformersModel
-from tests.attribution.tiny_models import tiny_batch, tiny_transformer
+from fairseq_normalign.methods import METHODS
 from tests.hosts.transformers.from_fairseq import converted
+from tests.methods.tiny_models import tiny_batch, tiny_transformer
 
 EXTRA = ["block:variant=attn", "rollout:measure=norm", "relevance:rule=alpha-beta", "erasure:how=remove"]
 ALL_METHODS = [*sorted(METHODS), *EXTRA]

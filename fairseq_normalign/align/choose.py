@@ -1,0 +1,49 @@
+"""The choice of readings, made by running the models over some of the text that is to be aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
+from ..analysis.choose_readings import choose_readings as choose_by_decisions
+from ..analysis.decisions import PairDecisions
+from ..hosts.protocol import Pair
+from .bitext import TextPair
+from .both_directions import BitextAligner
+from .choose_layer import SAMPLE, check_layerwise
+from .decisions import Survey
+from .directions import EncodedAligner
+
+MANY = LEAST_PAIRS
+"""Fewer pairs are too few to choose by."""
+
+
+def choose_readings(aligner: BitextAligner, pairs: Sequence[TextPair], *, sample: int = SAMPLE) -> list[ReadingChoice]:
+    """Choose the readings of each direction by the first ``sample`` of these pairs, and make the aligner use them.
+
+    Every layer and head is read on them in both steps; a lexicon of the same pairs judges, so no gold is needed.
+    """
+    with aligner.forward.uncounted():
+        forward, backward = aligner.encode(pairs[:sample])
+    found = [choose_by_pairs(aligner.forward, forward)]
+    if aligner.backward is not None and backward is not None:
+        found.append(choose_by_pairs(aligner.backward, backward))
+    return found
+
+
+def choose_by_pairs(direction: EncodedAligner, encoded: Sequence[Pair | str]) -> ReadingChoice:
+    """Choose the readings of one model by encoded pairs, and make it use them."""
+    method = direction.aligner.options.method
+    check_layerwise([method])
+    decided = Survey(direction, [method]).decide(encoded)
+    present: list[PairDecisions] = [pair for pair in decided if pair is not None]
+    choice = choose_by_decisions(present, layers=direction.aligner.reader.layers, method=method)
+    direction.aligner.read_with(choice.expert)
+    return choice
+
+
+def sentence_of_choice(choice: ReadingChoice) -> str:
+    """Return one line that says what was chosen, by what, and every doubt."""
+    by = f"by a lexicon of {choice.pairs} sentence pairs" if choice.ranked else "the default"
+    doubts = f"; unsure: {'; '.join(choice.doubts)}" if choice.doubts else ""
+    return f"reads {choice.expert}, {by}{doubts}"

@@ -1,0 +1,79 @@
+"""One kind of attention of a translation model observed on a text, by forced decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ..analysis.attention_batch import PAD, Observed, ObservedLayer
+from ..analysis.singular_values import Projections
+from ..errors import NormalignError
+from ..hosts.observer import Observer, check_observed, observe
+from ..hosts.protocol import Batch, Pair
+from ..methods.records import AttentionBlock
+from .bitext import TextPair
+from .directions import Direction
+
+
+class PairObserver(Observer):
+    """One kind of attention of an encoder-decoder, by forced decoding."""
+
+    def __init__(self, direction: Direction, kind: str) -> None:
+        super().__init__()
+        if len(direction.models) > 1:
+            raise NormalignError("one checkpoint can be analyzed at a time, not an ensemble")
+        self.direction = direction
+        self.kind = kind
+        self.model = direction.models[0]
+        source, target = direction.host.inventories()
+        self.queries = source if kind == "encoder" else target
+        self.keys = target if kind == "decoder" else source
+
+    def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
+        """Return what attention did on the pairs, in batches."""
+        encoded = self._encode(lines)
+        first, self._lines_before = self._lines_before, self._lines_before + len(lines)
+        for places, batch in self.direction.batches(encoded):
+            layers = self._layers_of(batch, mixing)
+            check_observed(layers, [first + place for place in places])
+            source = _numbered(batch.source_tokens, batch.source_padding)
+            tokens = batch.decoder_input()
+            lengths = batch.steps + batch.first_step  # the start of a target may be the piece for padding
+            target = _numbered(tokens, torch.arange(tokens.size(1)) >= lengths.unsqueeze(1))
+            queries = source if self.kind == "encoder" else target
+            yield Observed(self.kind, queries, target if self.kind == "decoder" else source, layers)
+
+    def _layers_of(self, batch: Batch, mixing: bool) -> list[ObservedLayer]:
+        layers: list[ObservedLayer] = []
+
+        def take(index: int, block: AttentionBlock) -> None:
+            layers.append(observe(block, mixing=mixing))
+
+        every = range(self.model.count(self.kind))
+        self.model.read_layers(batch, every, take, kind=self.kind, blocks=True)
+        return layers
+
+    def _encode(self, lines: Sequence[TextPair]) -> list[Pair | str]:
+        encoded = self.direction.encode(lines)
+        self.skipped.update(pair for pair in encoded if isinstance(pair, str))
+        return encoded
+
+    def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the pieces of both sides, whether they can be aligned or not."""
+        host = self.direction.host
+        encoded = [(host.source(source), host.target(target)) for source, target in lines]
+        sources = np.array([piece for source, _ in encoded for piece in source.indices], dtype=int)
+        targets = np.array([piece for _, target in encoded for piece in target.indices], dtype=int)
+        return sources if self.kind == "encoder" else targets, targets if self.kind == "decoder" else sources
+
+    def projections(self) -> list[Projections]:
+        """Return the parameters of f, one entry per layer."""
+        return self.model.projections(self.kind)
+
+
+def _numbered(tokens: Tensor, padding: Tensor) -> np.ndarray:
+    """[B, T], with PAD for padding."""
+    return tokens.masked_fill(padding, PAD).cpu().numpy()

@@ -1,0 +1,108 @@
+"""A sentence pair with what each method read for it, and its links: what is scored, drawn and put on the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..errors import NormalignError
+from .decide import Array, Link, argmax_links, threshold_links
+from .gold import Gold
+from .pieces import Sentence
+from .readings import MethodReading, Reading
+from .steps_to_words import normalized, to_words
+
+
+@dataclass(frozen=True)
+class PairFlags:
+    """What a check found of a pair: its score, and the words that have no partner."""
+
+    score: float
+    """Higher for better translations."""
+    without_source: tuple[int, ...] = ()
+    """Positions of target words that have no source."""
+    without_target: tuple[int, ...] = ()
+    """Positions of source words that have no target."""
+    target_gains: tuple[float, ...] = ()
+    """How much more probable each target word is with the source than without; empty where it is not known."""
+    source_gains: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReadPair:
+    """A sentence pair, what each method read for it, and its gold links."""
+
+    id: int
+    """0-based; a person reads it counted from 1, like the lines of a file."""
+    source: Sentence
+    target: Sentence
+    readings: Mapping[str, MethodReading]
+    """Name of the method -> what it read."""
+    gold: Gold | None = None
+    notes: tuple[str, ...] = field(default=())
+    """Why the pair is shown: 'best', 'most improved' and the like."""
+    flags: PairFlags | None = None
+    """What a check found, where the pair was checked."""
+
+
+def soft_of(pair: ReadPair, reading: Reading, level: str = "word") -> Array | None:
+    """Return the soft alignment [target, source] at level 'word' or 'piece'.
+
+    None where the method gave links only, or where the pieces are not known.
+
+    >>> import numpy as np
+    >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
+    >>> pair = ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))})
+    >>> soft_of(pair, Reading("norms", 0))
+    array([[0.5]])
+    """
+    found = _found(pair, reading)
+    if found.words is not None:
+        return found.words[_layer(found.words, reading)] if level == "word" else None
+    if found.steps is None:
+        return None
+    steps: Array = found.steps[_layer(found.steps, reading)]
+    if reading.head is not None:
+        steps = _head(found, reading)
+    return to_words(steps, pair.target.at(level), pair.source.at(level), reading.step)[0]
+
+
+def links_of(pair: ReadPair, reading: Reading, *, threshold: float | None = None, level: str = "word") -> list[Link]:
+    """Return the links of a reading: the best source word of each target word.
+
+    With ``threshold`` every link whose share of its row is larger.
+
+    >>> import numpy as np
+    >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
+    >>> links_of(ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))}), Reading("norms", 0))
+    [(0, 0)]
+    """
+    found = _found(pair, reading)
+    if found.links is not None:
+        return sorted(found.links) if level == "word" else []
+    soft = soft_of(pair, reading, level)
+    if soft is None:
+        return []
+    return argmax_links(soft) if threshold is None else threshold_links(normalized(soft), threshold)
+
+
+def _found(pair: ReadPair, reading: Reading) -> MethodReading:
+    if reading.method not in pair.readings:
+        raise NormalignError(f"no method '{reading.method}' here; there are {', '.join(pair.readings)}")
+    return pair.readings[reading.method]
+
+
+def _layer(array: Array, reading: Reading) -> int:
+    if not 0 <= reading.layer < len(array):
+        raise NormalignError(f"{reading.method}: there is no layer {reading.layer + 1}; it has {len(array)}")
+    return reading.layer
+
+
+def _head(found: MethodReading, reading: Reading) -> Array:
+    count = found.shape.heads
+    head = reading.head or 0
+    if found.heads is None or not 0 <= head < count:
+        known = f"it has {count}" if count else "its heads were not kept when it was read"
+        raise NormalignError(f"{reading.method}: there is no head {head + 1}; {known}")
+    soft: Array = found.heads[reading.layer, head]
+    return soft

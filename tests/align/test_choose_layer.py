@@ -1,0 +1,66 @@
+"""``--normalign-layer auto`` in fairseq's commands: chosen by the references, if there are any."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from fairseq_normalign.align.choose_layer import SAMPLE, judge_by_pairs
+from fairseq_normalign.align.directions import EncodedAligner
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.hosts.fairseq.datasets import first_pairs
+from fairseq_normalign.hosts.fairseq.host import TaskBatches
+from tests.hosts.fairseq.test_recording import build
+
+
+def references(bitext, dictionary, split: str = "test"):
+    """The dataset that fairseq makes of a split."""
+    from fairseq.data import LanguagePairDataset
+
+    sides = []
+    for language in ("de", "en"):
+        lines = (bitext / f"{split}.{language}").read_text(encoding="utf-8").splitlines()
+        tokens = [dictionary.encode_line(line, add_if_not_exist=False).long() for line in lines]
+        sides += [tokens, [len(line) for line in tokens], dictionary]
+    return LanguagePairDataset(*sides)
+
+
+@pytest.fixture
+def loaded(binarized):
+    """The task with ``--normalign-layer auto``, and a random model."""
+    return build(binarized, ["--arch", "transformer", "--normalign-layer", "auto"])
+
+
+def test_by_the_references_of_the_split(loaded, bitext, caplog):
+    task, model = loaded
+    task.datasets = {"test": references(bitext, task.source_dictionary)}
+    with caplog.at_level(logging.INFO):
+        aligner = task.build_aligner([model])
+    pairs = first_pairs(task.datasets["test"], task.vocabularies(), SAMPLE)
+    verdict = judge_by_pairs(EncodedAligner(aligner, TaskBatches(task, aligner.reader.models)), pairs)
+    assert verdict is not None
+    chosen = verdict.choice.candidate
+    (reading,) = aligner.expert.readings
+    assert (reading.layer, reading.step) == (chosen.layer, chosen.step)
+    assert f"--normalign-layer {chosen.layer + 1}" in caplog.text
+    assert "only 13 sentence pairs" in caplog.text
+
+
+def test_without_references_it_says_so(loaded, caplog):
+    task, model = loaded
+    task.datasets = {}
+    aligner = task.build_aligner([model])
+    assert [reading.layer for reading in aligner.expert.readings] == [0, 2]
+    assert "no references to choose by" in caplog.text
+
+
+def test_a_method_without_layers_has_none_to_choose(bitext, binarized):
+    from fairseq_normalign.methods import METHODS
+
+    name = next(name for name, method in METHODS.items() if not method.layerwise)
+    options = ["--arch", "transformer", "--normalign-layer", "auto", "--normalign-method", name]
+    task, model = build(binarized, options)
+    task.datasets = {"test": references(bitext, task.source_dictionary)}
+    with pytest.raises(NormalignError, match="no layers to choose from"):
+        task.build_aligner([model])

@@ -1,0 +1,214 @@
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.formats import WRITERS, Writer, in_step, open_alignment
+from fairseq_normalign.links.formats.link_lines import ByteLines, LinkLines, parse_plainly
+from fairseq_normalign.links.gold import Gold, read_gold, read_links
+
+LINK = st.tuples(st.integers(0, 130), st.integers(0, 130), st.booleans())
+SENTENCES = st.lists(st.lists(LINK, max_size=6), min_size=1, max_size=8)
+
+
+def distinct(sentence):
+    """The sorted links of a sentence, sure where any of its copies is."""
+    sure = {(s, t) for s, t, mark in sentence if mark}
+    return sorted((s, t, (s, t) in sure) for s, t in {(s, t) for s, t, _ in sentence})
+
+
+def written(format, sentences, **options):
+    handle = io.StringIO()
+    writer = Writer(handle, format, **options)
+    for sentence in sentences:
+        writer.write(distinct(sentence))
+    return handle.getvalue()
+
+
+def read_back(path, sentences=None, **options):
+    with open_alignment(path, **options) as file:
+        return [links for (block,) in in_step([file], size=3) for links in block.sentences()]
+
+
+@given(sentences=SENTENCES, base=st.integers(0, 1), ends=st.sampled_from(["\n", "\r\n"]), data=st.data())
+@pytest.mark.parametrize("format", list(WRITERS))
+def test_round_trip(tmp_path_factory, format, sentences, base, ends, data):
+    if format in ("pharaoh", "fairseq"):
+        sentences = [[(s, t, True) for s, t, _ in links] for links in sentences]
+    if format == "naacl":  # cannot say that the last sentence has no links
+        sentences = [*sentences, [(0, 0, True)]]
+    text = written(format, sentences, base=base).replace("\n", ends)
+    path = tmp_path_factory.mktemp("round") / "file"
+    path.write_bytes(data.draw(st.sampled_from(["", "\ufeff"])).encode() + text.encode())
+    assert read_back(path, format=format, base=base) == [distinct(links) for links in sentences]
+    if any(sentences):
+        assert read_back(path, base=base) == [distinct(links) for links in sentences]
+
+
+PIECES = st.sampled_from(
+    ["0-0", "12p7", "3-140", " ", "  ", "\t", "\n", "\r\n", "1-", "-1", "x", "p", "7", "\r", "é", "1-2-3"]
+)
+
+
+@given(st.lists(PIECES, max_size=12))
+def test_many_lines_at_once_are_read_as_one_by_one(pieces):
+    raw = "".join(pieces).encode()
+    lines = io.BytesIO(raw).readlines()
+    at_once = parse_plainly(lines)
+    reader = LinkLines(ByteLines("file", io.BytesIO(raw)))
+    try:
+        slowly = reader._parse_carefully(lines, 0)
+    except NormalignError:
+        assert at_once is None
+        return
+    assert at_once is not None or b"\r" in raw
+    if at_once is not None:
+        for name in ("sentence", "source", "target", "sure"):
+            np.testing.assert_array_equal(getattr(at_once, name), getattr(slowly, name))
+        assert at_once.count == slowly.count == len(lines)
+
+
+def gold_of(text, tmp_path, **options):
+    path = tmp_path / "gold"
+    path.write_text(text, encoding="utf-8")
+    return read_gold(path, **options)
+
+
+def test_gold_holds_sure_links_among_the_possible():
+    gold = Gold(sure={(0, 0)}, possible={(1, 1)})
+    assert gold.possible == {(0, 0), (1, 1)}
+
+
+def test_naacl_in_the_wild(tmp_path):
+    text = "0003 2 1 S\n0001 1 1 S 0.9\n1 1 1 P\n0001 2 2 P 1\n1 0 3 S\n0001 4 0 P\n0003 3 3\n0003 4 4 0.5\n"
+    first, second, third = gold_of(text, tmp_path)
+    assert first == Gold({(0, 0)}, {(0, 0), (1, 1)})  # sure wins; links to NULL are none
+    assert second == Gold(frozenset(), frozenset())
+    assert third == Gold({(1, 0), (2, 2), (3, 3)}, frozenset())
+
+
+def test_naacl_counted_from_zero_is_asked_for(tmp_path):
+    with pytest.raises(NormalignError, match=r"gold:1: a link 0 0.*base=0 or base=1"):
+        gold_of("1 0 0 S\n", tmp_path)
+    assert gold_of("1 0 0 S\n", tmp_path, base=0)[0].sure == {(0, 0)}
+
+
+@pytest.mark.parametrize(
+    ("format", "text", "message"),
+    [
+        ("naacl", "1 1 S\n", "gold:1: '1 1 S' is not 'id source target'"),
+        ("naacl", "1 1 1 S\n1 1 1 X\n", "gold:2: '1 1 1 X' is not 'id source target'"),
+        ("naacl", "1 -1 1 S\n", "gold:1: '1 -1 1 S' is not"),
+        ("rwth", "SENT: 1\nS 1\n", "gold:2: 'S 1' is neither 'SENT: id' nor 'S i j' nor 'P i j'"),
+        ("rwth", "S 1 1\n", "gold:1: a link before the first 'SENT: id'"),
+        ("rwth", "SENT: 1\nSENT: 1\n", "gold:2: sentence 1 is there twice"),
+        ("talp", "0-0\n3x4\n", "gold:2: '3x4' is neither i-j (sure) nor ipj (possible)"),
+        ("pharaoh", "0-0\n3p4\n", "gold:2: '3p4' is talp's; Pharaoh has only i-j"),
+        ("talp", "0-0 12345678-1\n", "gold:1: index 12345678 is past any sentence"),
+        ("fairseq", "S-0\ta\n", "no A- lines"),
+        ("fairseq", "A-0\t0.5,0.5 1.0\n", "gold:1: '0.5,0.5' is a soft alignment"),
+        ("fairseq", "INFO\nA-0\t0-0\nA-1\t0:0\n", "gold:3: '0:0' is neither"),
+        ("naacl", "900000000 1 1 S\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
+        ("fairseq", "A-900000000\t0-0\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
+        ("auto", "the cat\n", "no known format (it begins 'the cat')"),
+        ("auto", "", "the file is empty"),
+        ("giza", "0-0\n", "choose one of auto, pharaoh, talp, naacl, rwth, fairseq"),
+    ],
+)
+def test_errors_name_their_place(tmp_path, format, text, message):
+    with pytest.raises(NormalignError) as error:
+        gold_of(text, tmp_path, format=format)
+    assert message in str(error.value)
+
+
+def test_rwth_keeps_empty_sentences_and_any_order(tmp_path):
+    text = "SENT: 2\nS 0 1\nP 1 1\n\nSENT: 0\n\nSENT: 1\nS 0 0\n"
+    assert gold_of(text, tmp_path) == [Gold((), ()), Gold({(0, 0)}, ()), Gold({(0, 1)}, {(1, 1)})]
+
+
+LOG = (
+    "2026 | INFO | loading\nS-1\tein Hund\nT-1\ta dog\nH-1\t-0.1\ta dog\nA-1\t0-0 1-1\nH-1\t-0.9\tdog\nA-1\t1-0\n"
+    "S-0\tja\nH-0\t-0.2\tyes\nP-0\t-0.2 -0.1\nA-0\t0-0\nH-0\t-0.4\tyeah\nA-0\t\nGenerate test\n"
+)
+
+
+def test_log_takes_the_best_hypothesis_in_the_order_of_ids(tmp_path):
+    path = tmp_path / "log"
+    path.write_text(LOG, encoding="utf-8")
+    assert read_links(path) == [[(0, 0)], [(0, 0), (1, 1)]]
+    assert read_back(path, nth=2) == [[], [(1, 0, True)]]
+    with pytest.raises(NormalignError, match=r"no alignment number 3 for 2 sentences \(0, 1\)"):
+        read_back(path, nth=3)
+
+
+def test_log_with_a_missing_sentence(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("A-2\t0-0\nA-0\t0-0\n", encoding="utf-8")
+    with pytest.raises(NormalignError, match="no alignment number 1 for sentence 1; allow_missing=True"):
+        read_links(path)
+    assert read_back(path, allow_missing=True) == [[(0, 0, True)], [], [(0, 0, True)]]
+
+
+def test_log_whose_alignments_count_pieces(tmp_path):
+    path = tmp_path / "log"
+    path.write_text("S-0\tein Hund\nH-0\t-0.1\ta dog\nA-0\t0-0 2-1\n", encoding="utf-8")
+    with pytest.raises(NormalignError, match=r"log:3: link 2-1 is outside the 2 words of its S- line.*count pieces"):
+        read_links(path)
+
+
+MANY = "1-1 2-2\n" * 10
+
+
+@pytest.mark.parametrize(
+    ("text", "base"), [("0-1 3-2\n", 0), ("1-0\n", 0), (MANY, 1), ("2-3\n" * 9 + MANY, 1), ("\n\n", None)]
+)
+def test_base_from_the_indices(tmp_path, text, base):
+    path = tmp_path / "links"
+    path.write_text(text, encoding="utf-8")
+    with open_alignment(path) as file:
+        list(in_step([file]))
+        assert file.base == base
+
+
+@pytest.mark.parametrize("text", ["1-1\n", "1-1 2-2\n" * 9, "2-3\n" * 50 + MANY])
+def test_base_that_does_not_show_is_asked_for(tmp_path, text):
+    path = tmp_path / "links"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(NormalignError, match=r"does it count words from 0 or 1.*say base=0 or base=1"):
+        read_links(path)
+    assert read_links(path, base=1)[0] in ([(0, 0)], [(0, 0), (1, 1)], [(1, 2)])
+
+
+def test_a_zero_after_the_file_was_taken_to_count_from_one(tmp_path):
+    path = tmp_path / "links"
+    path.write_text(MANY * 200 + "0-1\n", encoding="utf-8")
+    with pytest.raises(
+        NormalignError, match=r"links:2001: link 0-1 has an index 0, but the file is taken to count from 1"
+    ):
+        read_links(path)
+
+
+@pytest.mark.parametrize(
+    ("links", "base", "reverse"),
+    [("0-0 2-1", 0, False), ("1-1 3-2", 1, False), ("0-0 1-2", 0, True), ("1-1 2-3", 1, True)],
+)
+def test_lengths_settle_base_and_direction(tmp_path, links, base, reverse):
+    (tmp_path / "links").write_text(links + "\n", encoding="utf-8")
+    (tmp_path / "source").write_text("a b c\n", encoding="utf-8")
+    (tmp_path / "target").write_text("d e\n", encoding="utf-8")
+    expected = [[(0, 0), (2, 1)]]
+    paths = {"source": tmp_path / "source", "target": tmp_path / "target"}
+    assert read_links(tmp_path / "links", **paths) == expected
+    assert read_links(tmp_path / "links", base=base, reverse=reverse) == expected
+
+
+def test_writer_asks_what_to_do_with_possible_links():
+    with pytest.raises(NormalignError, match=r"sentence 1: link 0-1 is only possible.*possible=keep or possible=drop"):
+        written("pharaoh", [[(0, 1, False)]])
+    assert written("pharaoh", [[(0, 1, False), (2, 2, True)]], possible="keep") == "0-1 2-2\n"
+    assert written("fairseq", [[(0, 1, False), (2, 2, True)]], possible="drop") == "A-0\t2-2\n"
+    with pytest.raises(NormalignError, match="choose one of pharaoh, talp, naacl, rwth, fairseq"):
+        Writer(io.StringIO(), "giza")
