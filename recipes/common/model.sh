@@ -152,9 +152,9 @@ others() { # the links of other aligners, from ADD="name=file name=file"
 
 view() { # ARGUMENTS...: what normalign view makes of the gold's sentences and the first models, read with two looks
   # shellcheck disable=SC2046
-  normalign view --path "$(checkpoints de-en | head -n 1)" --reverse-path "$(checkpoints en-de | head -n 1)" \
-    --data "$BINARY" --reverse-data "$BINARY" --source-lang de --target-lang en --source "$TOKENIZED/gold.de" \
-    --target "$TOKENIZED/gold.en" $(text_options de en) --gold "$RAW/gold.talp" $(cpu_option) "$@"
+  normalign view --path "$(checkpoints "$SOURCE-$TARGET" | head -n 1)" --reverse-path "$(checkpoints "$TARGET-$SOURCE" | head -n 1)" \
+    --data "$BINARY" --reverse-data "$BINARY" --source-lang "$SOURCE" --target-lang "$TARGET" --source "$TOKENIZED/gold.$SOURCE" \
+    --target "$TOKENIZED/gold.$TARGET" $(text_options "$SOURCE" "$TARGET") --gold "$RAW/gold.talp" $(cpu_option) "$@"
 }
 
 draw() { # one picture, and the page of all sentences
@@ -169,23 +169,23 @@ compare_step() {
   else
     must_be_trained
     mkdir -p "$RESULTS"
-    normalign convert "$RAW/gold.talp" --from talp --from-base 1 --no-reverse-input --to talp --reverse-output -o "$RESULTS/gold.en-de.talp" ||
+    normalign convert "$RAW/gold.talp" --from talp --from-base 1 --no-reverse-input --to talp --reverse-output -o "$RESULTS/gold.reversed.talp" ||
       fail "the gold could not be turned round"
     # shellcheck disable=SC2046
-    compare de en "$RAW/gold.talp" --reverse-path $(checkpoints en-de) --reverse-data "$BINARY" --symmetrize grow-diag,grow-diag-final-and,agreed-grow-diag $(others)
-    compare en de "$RESULTS/gold.en-de.talp"
+    compare "$SOURCE" "$TARGET" "$RAW/gold.talp" --reverse-path $(checkpoints "$TARGET-$SOURCE") --reverse-data "$BINARY" --symmetrize grow-diag,grow-diag-final-and,agreed-grow-diag $(others)
+    compare "$TARGET" "$SOURCE" "$RESULTS/gold.reversed.talp"
     draw
     touch "$RESULTS/complete"
     done_after
   fi
-  cat "$RESULTS/compare.de-en.txt" "$RESULTS/compare.en-de.txt"
+  cat "$RESULTS/compare.$SOURCE-$TARGET.txt" "$RESULTS/compare.$TARGET-$SOURCE.txt"
   printf '    pictures: %s\n' "$RESULTS"
 }
 
 step_with_gold() { # BASE STEP ARGUMENTS...: a step of ours that measures with the gold of a work folder
   local base=$1 name=$2
   shift 2
-  step "$name" --data "$base/binary" --languages de en --text "$base/tokenized/gold.de" "$base/tokenized/gold.en" \
+  step "$name" --data "$base/binary" --languages "$SOURCE" "$TARGET" --text "$base/tokenized/gold.$SOURCE" "$base/tokenized/gold.$TARGET" \
     --gold "$base/raw/gold.talp" "$@"
 }
 
@@ -194,13 +194,13 @@ ceiling_step() {
   must_be_trained
   echo
   # shellcheck disable=SC2046
-  step_with_gold "$WORK" ceiling --models "$(checkpoints de-en | head -n 1)" "$(checkpoints en-de | head -n 1)" $(text_options de en)
+  step_with_gold "$WORK" ceiling --models "$(checkpoints "$SOURCE-$TARGET" | head -n 1)" "$(checkpoints "$TARGET-$SOURCE" | head -n 1)" $(text_options "$SOURCE" "$TARGET")
 }
 
 curve_step() {
   local seed=${SEEDS%% *}
   complete "$TOKENIZED" || fail "there is no tokenized text yet; run the steps 1 to 7 first"
-  curve_of_models "AER over updates, seed $seed" "$MODELS/de-en/seed$seed" "$MODELS/en-de/seed$seed" "$WORK" "$(text_options de en)"
+  curve_of_models "AER over updates, seed $seed" "$MODELS/$SOURCE-$TARGET/seed$seed" "$MODELS/$TARGET-$SOURCE/seed$seed" "$WORK" "$(text_options "$SOURCE" "$TARGET")"
 }
 
 curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has the gold and the dictionaries

@@ -30,42 +30,44 @@ gather_step() { # PART...: as recipe_steps gather wants them
 tokenize_file() { # SPLIT.LANGUAGE
   local language=${1##*.} options=(--jobs "$JOBS")
   [ "$LOWERCASE" = 1 ] && options+=(--lowercase)
-  case $1 in gold.*) options+=(--tokenized) ;; esac
+  case $1 in gold.* | dev.*) options+=(--tokenized) ;; *) [ "$TOKENIZE" = 1 ] || options+=(--tokenized) ;; esac
   [ -e "$TOKENIZED/$1" ] || step tokenize "$RAW/$1" "$TOKENIZED/$1" --language "$language" "${options[@]}"
 }
 
 tokenize_step() {
-  local file
+  local split language
   announce "3 tokenizing as the gold is tokenized"
   if complete "$TOKENIZED"; then already_there && return; fi
   complete "$RAW" || fail "there is no raw text yet; run 2_gather.sh first"
   mkdir -p "$TOKENIZED"
-  for file in "$RAW"/{train,valid,test,gold}.{de,en}; do
-    [ -e "$file" ] && tokenize_file "${file##*/}"
+  for split in train valid test gold dev; do
+    for language in $LANGUAGES; do
+      if [ -e "$RAW/$split.$language" ]; then tokenize_file "$split.$language"; fi
+    done
   done
   touch "$TOKENIZED/complete"
   done_after
-  step check-tokens "$RAW/gold.de" --language de
-  step check-tokens "$RAW/gold.en" --language en
+  [ "$TOKENIZE" = 1 ] || return 0
+  for language in $LANGUAGES; do step check-tokens "$RAW/gold.$language" --language "$language"; done
 }
 
 clean_step() {
-  local held_out=() split
+  local held_out=() split language
   announce "4 cleaning"
   if complete "$CLEAN"; then already_there && return; fi
   complete "$TOKENIZED" || fail "there is no tokenized text yet; run 3_tokenize.sh first"
   mkdir -p "$CLEAN"
-  for split in gold test; do
-    [ -e "$TOKENIZED/$split.de" ] && held_out+=("$TOKENIZED/$split")
+  for split in gold dev test; do
+    if [ -e "$TOKENIZED/$split.$SOURCE" ]; then held_out+=("$TOKENIZED/$split"); fi
   done
-  [ -e "$CLEAN/valid.all.en" ] || step clean "$TOKENIZED/valid" "$CLEAN/valid.all" --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
+  # shellcheck disable=SC2086
+  [ -e "$CLEAN/valid.all.$TARGET" ] || step clean "$TOKENIZED/valid" "$CLEAN/valid.all" --languages $LANGUAGES --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
     --without "${held_out[@]}" >"$WORK/4_clean.valid.log"
-  head -n "$VALID_LIMIT" "$CLEAN/valid.all.de" >"$CLEAN/valid.short.de"
-  head -n "$VALID_LIMIT" "$CLEAN/valid.all.en" >"$CLEAN/valid.short.en"
-  step clean "$TOKENIZED/train" "$CLEAN/train" --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
+  for language in $LANGUAGES; do head -n "$VALID_LIMIT" "$CLEAN/valid.all.$language" >"$CLEAN/valid.short.$language"; done
+  # shellcheck disable=SC2086
+  step clean "$TOKENIZED/train" "$CLEAN/train" --languages $LANGUAGES --max-words "$MAX_WORDS" --max-ratio "$MAX_RATIO" \
     --without "${held_out[@]}" "$CLEAN/valid.short" >"$WORK/4_clean.train.log"
-  mv "$CLEAN/valid.short.de" "$CLEAN/valid.de"
-  mv "$CLEAN/valid.short.en" "$CLEAN/valid.en"
+  for language in $LANGUAGES; do mv "$CLEAN/valid.short.$language" "$CLEAN/valid.$language"; done
   rm "$CLEAN"/valid.all.*
   touch "$CLEAN/complete"
   done_after
@@ -109,13 +111,17 @@ split_file() { # TEXT OUTPUT
 }
 
 split_language() { # LANGUAGE
+  local split
   split_file "$CLEAN/train.$1" "$PIECES/train.$1"
   split_file "$CLEAN/valid.$1" "$PIECES/valid.$1"
   split_file "$TOKENIZED/gold.$1" "$PIECES/gold.$1"
-  if [ -e "$TOKENIZED/test.$1" ]; then split_file "$TOKENIZED/test.$1" "$PIECES/test.$1"; fi
+  for split in test dev; do
+    if [ -e "$TOKENIZED/$split.$1" ]; then split_file "$TOKENIZED/$split.$1" "$PIECES/$split.$1"; fi
+  done
 }
 
 pieces_step() {
+  local language
   announce "5 splitting words into pieces ($PIECES_BY, $MERGES)"
   if complete "$PIECES"; then already_there && return; fi
   complete "$CLEAN" || fail "there is no clean text yet; run 4_clean.sh first"
@@ -126,13 +132,11 @@ pieces_step() {
   esac
   mkdir -p "$PIECES"
   case $JOINT in
-    1) learn_codes "$PIECES/codes" "$CLEAN/train.de" "$CLEAN/train.en" ;;
-    *)
-      learn_codes "$PIECES/codes.de" "$CLEAN/train.de"
-      learn_codes "$PIECES/codes.en" "$CLEAN/train.en"
-      ;;
+    1) learn_codes "$PIECES/codes" "$CLEAN/train.$SOURCE" "$CLEAN/train.$TARGET" ;;
+    *) for language in $LANGUAGES; do learn_codes "$PIECES/codes.$language" "$CLEAN/train.$language"; done ;;
   esac
-  for_each 2 split_language de en
+  # shellcheck disable=SC2086
+  for_each 2 split_language $LANGUAGES
   touch "$PIECES/complete"
   done_after
 }
@@ -143,18 +147,18 @@ binarize_step() { # split test is the gold's text, test1 the test set of transla
   if complete "$BINARY"; then already_there && return; fi
   complete "$PIECES" || fail "there are no pieces yet; run 5_pieces.sh first"
   needs fairseq-preprocess
-  if [ -e "$PIECES/test.de" ]; then tests+=,$PIECES/test; fi
+  if [ -e "$PIECES/test.$SOURCE" ]; then tests+=,$PIECES/test; fi
   if [ "$JOINT" = 1 ]; then dictionary=(--joined-dictionary); fi
   if [ -n "$START" ]; then
-    there=$(of_start dict.de.txt) || exit
+    there=$(of_start "dict.$SOURCE.txt") || exit
     dictionary+=(--srcdict "$there")
     if [ "$JOINT" != 1 ]; then
-      there=$(of_start dict.en.txt) || exit
+      there=$(of_start "dict.$TARGET.txt") || exit
       dictionary+=(--tgtdict "$there")
     fi
   fi
   rm -rf "${BINARY:?}"
-  logged "$WORK/6_binarize.log" fairseq-preprocess --source-lang de --target-lang en ${dictionary[@]+"${dictionary[@]}"} \
+  logged "$WORK/6_binarize.log" fairseq-preprocess --source-lang "$SOURCE" --target-lang "$TARGET" ${dictionary[@]+"${dictionary[@]}"} \
     --trainpref "$PIECES/train" --validpref "$PIECES/valid" --testpref "$tests" --destdir "$BINARY" --workers "$JOBS"
   touch "$BINARY/complete"
   done_after

@@ -22,9 +22,11 @@ case ${PRESET:=paper} in
     ;;
 esac
 : "${CRITERION:=label_smoothed_cross_entropy}" "${SEEDS:=1}" "${JOINT:=1}" "${PIECES_BY:=bpe}" "${VALID_LIMIT:=3000}" "${BEAM:=5}" "${EXTRA_TRAIN_OPTIONS:=}" "${START:=}"
-: "${DIRECTIONS:=de-en en-de}" "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}"
+: "${LANGUAGES:=de en}" "${TOKENIZE:=1}"
+SOURCE=${LANGUAGES% *} TARGET=${LANGUAGES#* }
+: "${DIRECTIONS:=$SOURCE-$TARGET $TARGET-$SOURCE}" "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}"
 
-RAW=$WORK/raw             # one file a split and language; gold.de, gold.en, gold.talp
+RAW=$WORK/raw             # one file a split and language; the gold's text, and gold.talp
 TOKENIZED=$WORK/tokenized
 CLEAN=$WORK/clean
 PIECES=$WORK/pieces       # after BPE or SentencePiece, and the codes or models

@@ -20,16 +20,16 @@ together() { # LANGUAGE: all splits in one text, so that what is learned from it
 align_all() {
   [ -e "$TEXT/all.links" ] && return
   # shellcheck disable=SC2046
-  logged "$WORK/1_teach.log" normalign align --path "$(teacher de-en)" --reverse-path "$(teacher en-de)" \
-    --source-lang de --target-lang en --data "$BASE/binary" --reverse-data "$BASE/binary" \
-    --source "$TEXT/all.de" --target "$TEXT/all.en" $(reading) --symmetrize "$TEACHER_SYMMETRIZE" $(learning) $(cpu_option) \
-    -o "$TEXT/all.links" --resume
+  logged "$WORK/1_teach.log" normalign align --path "$(teacher "$SOURCE-$TARGET")" --reverse-path "$(teacher "$TARGET-$SOURCE")" \
+    --source-lang "$SOURCE" --target-lang "$TARGET" --data "$BASE/binary" --reverse-data "$BASE/binary" \
+    --source "$TEXT/all.$SOURCE" --target "$TEXT/all.$TARGET" $(reading) --symmetrize "$TEACHER_SYMMETRIZE" $(learning) $(cpu_option) \
+    -o "$TEXT/all.links"
 }
 
 apart() { # the links of each split
   local first=1 count
   for split in $SPLITS; do
-    count=$(wc -l <"$TEXT/$split.de")
+    count=$(wc -l <"$TEXT/$split.$SOURCE")
     sed -n "$first,$((first + count - 1))p" "$TEXT/all.links" >"$TEXT/$split.links"
     first=$((first + count))
   done
@@ -39,10 +39,10 @@ SPLITS="gold valid train"
 announce "1 aligning the training text by the teachers"
 if complete "$TEXT"; then already_there && exit; fi
 mkdir -p "$TEXT"
-take_pairs de
-take_pairs en
-together de
-together en
+for language in $LANGUAGES; do
+  take_pairs "$language"
+  together "$language"
+done
 align_all
 apart
 rm "$TEXT"/all.*

@@ -2,14 +2,14 @@
 # Links of words become links of pieces; text and links become fairseq's binary data, one folder a direction.
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 
-scheme() { if grep -q '^▁' "$BASE/binary/dict.de.txt"; then echo sentencepiece; else echo subword_nmt; fi; }
+scheme() { if grep -q '^▁' "$BASE/binary/dict.$SOURCE.txt"; then echo sentencepiece; else echo subword_nmt; fi; }
 
 binarize() { # DIRECTION
   local source=${1%-*} target=${1#*-} split turn=()
   complete "$BINARY/$1" && return
-  if [ "$source" = en ]; then turn=(--turn); fi
+  if [ "$source" = "$TARGET" ]; then turn=(--turn); fi
   for split in train valid; do
-    step expand "$TEXT/$split.links" --pieces "$TEXT/$split.de" "$TEXT/$split.en" --scheme "$(scheme)" \
+    step expand "$TEXT/$split.links" --pieces "$TEXT/$split.$SOURCE" "$TEXT/$split.$TARGET" --scheme "$(scheme)" \
       ${turn[@]+"${turn[@]}"} -o "$TEXT/$split.$1.align"
   done
   rm -rf "${BINARY:?}/$1"
@@ -20,7 +20,7 @@ binarize() { # DIRECTION
 }
 
 announce "2 binarizing text and links"
-if complete "$BINARY/de-en" && complete "$BINARY/en-de"; then already_there && exit; fi
+if complete "$BINARY/$SOURCE-$TARGET" && complete "$BINARY/$TARGET-$SOURCE"; then already_there && exit; fi
 complete "$TEXT" || fail "there are no links yet; run 1_teach.sh first"
 needs fairseq-preprocess
 mkdir -p "$BINARY"

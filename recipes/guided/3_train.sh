@@ -37,7 +37,7 @@ by_updates() { # MODEL_DIR: its checkpoint_EPOCH_UPDATES.pt, the first one first
 }
 
 announce "3 training $MAX_UPDATE updates on the links"
-complete "$BINARY/de-en" && complete "$BINARY/en-de" || fail "there is no binary data yet; run 2_binarize.sh first"
+complete "$BINARY/$SOURCE-$TARGET" && complete "$BINARY/$TARGET-$SOURCE" || fail "there is no binary data yet; run 2_binarize.sh first"
 needs fairseq-train normalign
 for_each "$(at_once "$(gpus)")" train_guided $DIRECTIONS
 done_after

@@ -11,14 +11,14 @@ align() { # NAME ARGUMENTS...
   local out=$RESULTS/$1.links
   shift
   # shellcheck disable=SC2046
-  logged "$WORK/4_compare.log" normalign align --source-lang de --target-lang en --data "$BASE/binary" \
-    --source "$TEXT/gold.de" --target "$TEXT/gold.en" $(cpu_option) -o "$out" "$@"
+  logged "$WORK/4_compare.log" normalign align --source-lang "$SOURCE" --target-lang "$TARGET" --data "$BASE/binary" \
+    --source "$TEXT/gold.$SOURCE" --target "$TEXT/gold.$TARGET" $(cpu_option) -o "$out" "$@"
 }
 
-every_way() { # NAME PATH REVERSE_PATH READING...: de-en alone, and both directions combined
+every_way() { # NAME PATH REVERSE_PATH READING...: one direction alone, and both directions combined
   local name=$1 path=$2 reverse=$3 way
   shift 3
-  align "$name.de-en" --path "$path" --decide grow-diag "$@"
+  align "$name.one-direction" --path "$path" --decide grow-diag "$@"
   for way in $WAYS; do
     align "$name.$way" --path "$path" --reverse-path "$reverse" --reverse-data "$BASE/binary" --symmetrize "$way" "$@"
   done
@@ -30,15 +30,15 @@ for direction in $DIRECTIONS; do
 done
 mkdir -p "$RESULTS"
 # shellcheck disable=SC2046
-every_way looks "$(translator de-en)" "$(translator en-de)" $(of_two_looks)
+every_way looks "$(translator "$SOURCE-$TARGET")" "$(translator "$TARGET-$SOURCE")" $(of_two_looks)
 # shellcheck disable=SC2046
-every_way guided "$(guided de-en)" "$(guided en-de)" $(of_guided)
+every_way guided "$(guided "$SOURCE-$TARGET")" "$(guided "$TARGET-$SOURCE")" $(of_guided)
 # shellcheck disable=SC2046
-align voted --path "$(translator de-en)" --reverse-path "$(translator en-de)" --reverse-data "$BASE/binary" $(of_two_looks) \
+align voted --path "$(translator "$SOURCE-$TARGET")" --reverse-path "$(translator "$TARGET-$SOURCE")" --reverse-data "$BASE/binary" $(of_two_looks) \
   --vote "$RESULTS/guided.agreed-grow-diag.links"
 cp "$TEXT/gold.links" "$RESULTS/teacher.links"
 files=(looks.agreed-grow-diag.links guided.agreed-grow-diag.links teacher.links voted.links)
-for way in grow-diag de-en; do files+=("looks.$way.links" "guided.$way.links"); done
+for way in grow-diag one-direction; do files+=("looks.$way.links" "guided.$way.links"); done
 gold=$(cd "$BASE/raw" && pwd)/gold.talp
 (cd "$RESULTS" && normalign score "$gold" "${files[@]}" \
   --gold-format talp --gold-base 1 --no-reverse-gold --hyp-format pharaoh --hyp-base 0 --no-reverse-hyp \

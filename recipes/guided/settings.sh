@@ -19,7 +19,9 @@ LEARNING_RATE=${LEARNING_RATE:-2e-3} WARMUP=${WARMUP:-400} DROPOUT=${DROPOUT:-0.
 MAX_TOKENS=${MAX_TOKENS:-3000} MAX_UPDATE=${MAX_UPDATE:-4000} SAVE_UPDATES=${SAVE_UPDATES:-500}
 AVERAGE=${AVERAGE:-3}                  # the last so many checkpoints, whose mean is the model
 JOBS=${JOBS:-$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}
-DIRECTIONS="de-en en-de"
+LANGUAGES=${LANGUAGES:-de en}           # of the gold, as the recipe of BASE has them: source target
+SOURCE=${LANGUAGES% *} TARGET=${LANGUAGES#* }
+DIRECTIONS="$SOURCE-$TARGET $TARGET-$SOURCE"
 
 TEXT=$WORK/text       # the pairs in pieces, and their links
 BINARY=$WORK/binary   # one folder a direction: links are source-target
@@ -49,12 +51,12 @@ of_guided() { # how a layer that was taught is read
 guided_layer() { # an aligner needs depth below its look: 4 of 6, 2 of 3; a Transformer looks at its input word in 2 of 6, 1 of 3
   local layers thirds=1
   if [ -n "$GUIDED_LAYER" ]; then printf '%s' "$GUIDED_LAYER" && return; fi
-  layers=$(step model-options "$(translator de-en)" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
+  layers=$(step model-options "$(translator "$SOURCE-$TARGET")" | sed 's/.*--decoder-layers \([0-9]*\).*/\1/')
   if [ "$FULL_CONTEXT" = 1 ]; then thirds=2; fi
   printf '%s' "$(((thirds * layers + 2) / 3))"
 }
 
-[ -e "$BASE/binary/dict.de.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of recipes/wmt16_de_en or europarl_de_en"
+[ -e "$BASE/binary/dict.$SOURCE.txt" ] || fail "BASE=$BASE: no binary data there; run the steps 1 to 7 of the recipe that it belongs to"
 for direction in $DIRECTIONS; do
   [ -e "$(translator "$direction")" ] || fail "BASE=$BASE: no model $(translator "$direction"); run 7_train.sh there"
   [ -e "$(teacher "$direction")" ] || fail "EARLIER=$EARLIER: no model $(teacher "$direction"); run 3_train.sh there"

@@ -41,13 +41,13 @@ def test_a_batch_is_its_pairs(shapes, seed, step, policy):
         chance.random((positions(target) + 1, positions(source))).astype(np.float32)
         for target, source in zip(targets, sources, strict=True)
     ]
-    for step in steps[::2]:
-        step[chance.random(len(step)) < 0.3] = 0
+    for one in steps[::2]:
+        one[chance.random(len(one)) < 0.3] = 0
     batch = to_words_of_batch(steps, targets, sources, step)
     best = batch.best(policy)
     share = batch.confidence(best)
-    for number, (step, target, source) in enumerate(zip(steps, targets, sources, strict=True)):
-        soft, null = to_words(step, target, source, step)
+    for number, (one, target, source) in enumerate(zip(steps, targets, sources, strict=True)):
+        soft, null = to_words(one, target, source, step)
         np.testing.assert_allclose(batch.of(number), soft, rtol=1e-5, atol=1e-7)
         links = argmax_links(soft, null=null, policy=policy)
         row = best[number, : len(target.spans)]

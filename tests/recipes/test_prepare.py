@@ -84,7 +84,7 @@ def test_archives_and_sgm_become_splits_in_order(run_python: Steps, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("german", "english", "said"),
-    [("a\nb\n", "a\n", "German side has more"), ("a\n", "a\nb\n", "English side has more")],
+    [("a\nb\n", "a\n", "source side has more"), ("a\n", "a\nb\n", "target side has more")],
 )
 def test_sides_of_different_length(run_python: Steps, tmp_path: Path, german: str, english: str, said: str) -> None:
     write_corpus(tmp_path / "corpus")

@@ -1,7 +1,8 @@
 """One file a split and language out of archives, or out of a local corpus; and the gold alignments, as talp in UTF-8.
 
 ``--part train=ARCHIVE:NAME.de,NAME.en`` adds the two members that end in these names (.sgm ones are freed of their
-marks); ``--corpus DIR`` takes europarl-deen/{train,valid}.{de,en}[.xz] and deen-gold/ instead.
+marks); ``--local train=PREFIX`` adds PREFIX.SOURCE and PREFIX.TARGET, plain or .xz; ``--aligned gold=PREFIX:LINKS``
+adds text with gold links; ``--corpus DIR`` takes europarl-deen/{train,valid}.{de,en}[.xz] and deen-gold/ instead.
 """
 
 from __future__ import annotations
@@ -13,16 +14,15 @@ import lzma
 import re
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import decode_line, open_output
 
-from .gold import first_line, write_gold
+from .gold import first_line, write_aligned, write_gold
 
-LANGUAGES = ("de", "en")
 SEGMENT = re.compile(r"<seg[^>]*>(.*?)</seg>", re.DOTALL | re.IGNORECASE)
 
 
@@ -30,6 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", type=Path, required=True, help="directory of the raw text")
     parser.add_argument("--gold", type=Path, nargs="+", default=[], help="where the gold may be; the first one counts")
     parser.add_argument("--part", action="append", default=[], metavar="SPLIT=ARCHIVE:DE,EN")
+    parser.add_argument("--languages", nargs=2, default=("de", "en"), metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--local", action="append", default=[], metavar="SPLIT=PREFIX")
+    parser.add_argument("--aligned", action="append", default=[], metavar="NAME=PREFIX:LINKS")
     parser.add_argument("--corpus", type=Path, help="a local corpus instead of archives")
     parser.add_argument("--limit", type=int, help="the first N pairs of train only")
     parser.add_argument("--hold-out", type=int, default=0, help="take the last N pairs of train as valid")
@@ -37,12 +40,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     args.to.mkdir(parents=True, exist_ok=True)
-    golds = [args.corpus / "deen-gold"] if args.corpus else args.gold
-    write_gold(golds, args.to)
+    languages = tuple(args.languages)
+    for given in args.aligned:
+        name, _, place = given.partition("=")
+        prefix, _, links = place.partition(":")
+        write_aligned([Path(f"{prefix}.{language}") for language in languages], Path(links), args.to, name, languages)
+    if args.corpus or not args.aligned:
+        write_gold([args.corpus / "deen-gold"] if args.corpus else args.gold, args.to)
+    splits = archive_splits(args.part)
     if args.corpus:
-        splits = {split: [local_pair(args.corpus, split)] for split in ("train", "valid")}
-    else:
-        splits = archive_splits(args.part)
+        args.local = [f"{split}={args.corpus / 'europarl-deen' / split}" for split in ("train", "valid")]
+    for given in args.local:
+        split, _, prefix = given.partition("=")
+        sides = [local_lines(Path(f"{prefix}.{language}")) for language in languages]
+        splits.setdefault(split, []).append((f"{prefix}.{{{','.join(languages)}}}", *sides))
     for split, sources in splits.items():
         write_split(args, split, sources)
 
@@ -53,19 +64,20 @@ def write_split(args: argparse.Namespace, split: str, sources: list[tuple]) -> N
     if split == "train" and args.limit:
         pairs = islice(pairs, args.limit)
     if split == "train" and args.hold_out:
-        write_holding_out(pairs, args.to, args.hold_out)
+        write_holding_out(pairs, args.to, args.hold_out, args.languages)
     else:
-        write_pairs(pairs, args.to, split)
+        write_pairs(pairs, args.to, split, args.languages)
 
 
-def write_pairs(pairs: Iterable[tuple[str, str]], to: Path, split: str) -> None:
-    with open_output(to / f"{split}.de") as source, open_output(to / f"{split}.en") as target:
-        for de, en in pairs:
-            source.write(de + "\n")
-            target.write(en + "\n")
+def write_pairs(pairs: Iterable[tuple[str, str]], to: Path, split: str, languages: Sequence[str]) -> None:
+    source_path, target_path = (to / f"{split}.{language}" for language in languages)
+    with open_output(source_path) as source, open_output(target_path) as target:
+        for source_line, target_line in pairs:
+            source.write(source_line + "\n")
+            target.write(target_line + "\n")
 
 
-def write_holding_out(pairs: Iterable[tuple[str, str]], to: Path, size: int) -> None:
+def write_holding_out(pairs: Iterable[tuple[str, str]], to: Path, size: int, languages: Sequence[str]) -> None:
     """All but the last ``size`` pairs to train, those to valid."""
     held: list[tuple[str, str]] = []
 
@@ -78,21 +90,21 @@ def write_holding_out(pairs: Iterable[tuple[str, str]], to: Path, size: int) -> 
         yield from held[:-size]
         del held[:-size]
 
-    write_pairs(all_but_last(), to, "train")
-    write_pairs(held, to, "valid")
+    write_pairs(all_but_last(), to, "train", languages)
+    write_pairs(held, to, "valid", languages)
 
 
 def pairs_of(name: str, source: Iterable[str], target: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Line by line; a side that ends before the other is an error."""
     iterator = iter(target)
     count = 0
-    for count, de in enumerate(source, start=1):
-        en = next(iterator, None)
-        if en is None:
-            raise NormalignError(f"{name}: the German side has more lines than the English ({count - 1})")
-        yield tidy(de), tidy(en)
+    for count, line in enumerate(source, start=1):
+        partner = next(iterator, None)
+        if partner is None:
+            raise NormalignError(f"{name}: the source side has more lines than the target side ({count - 1})")
+        yield tidy(line), tidy(partner)
     if next(iterator, None) is not None:
-        raise NormalignError(f"{name}: the English side has more lines than the German ({count})")
+        raise NormalignError(f"{name}: the target side has more lines than the source side ({count})")
 
 
 def tidy(line: str) -> str:
@@ -100,18 +112,13 @@ def tidy(line: str) -> str:
     return " ".join(line.split())
 
 
-def local_pair(corpus: Path, split: str) -> tuple[str, Iterable[str], Iterable[str]]:
-    folder = corpus / "europarl-deen"
-    return (f"{folder / split}.{{de,en}}", *(local_lines(folder, f"{split}.{language}") for language in LANGUAGES))
-
-
-def local_lines(folder: Path, name: str) -> Iterator[str]:
-    plain, packed = folder / name, folder / f"{name}.xz"
+def local_lines(plain: Path) -> Iterator[str]:
+    packed = plain.with_name(f"{plain.name}.xz")
     if plain.exists():
         return text_lines(open(plain, "rb"), plain)
     if packed.exists():
         return text_lines(lzma.open(packed, "rb"), packed)
-    raise NormalignError(f"CORPUS: neither {plain} nor {packed} is there")
+    raise NormalignError(f"neither {plain} nor {packed} is there")
 
 
 def text_lines(handle, name: Path | str) -> Iterator[str]:
@@ -120,7 +127,7 @@ def text_lines(handle, name: Path | str) -> Iterator[str]:
             for number, raw in enumerate(handle, start=1):
                 yield decode_line(raw, name, number)
         except (lzma.LZMAError, EOFError, tarfile.TarError, OSError, zlib.error) as error:
-            raise NormalignError(f"{name}: cannot be unpacked ({first_line(error)}); is it whole?") from None
+            raise NormalignError(f"{name}: cannot be unpacked ({first_line(error)}); is it complete?") from None
 
 
 def archive_splits(parts: list[str]) -> dict[str, list[tuple]]:

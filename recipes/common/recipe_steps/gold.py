@@ -26,15 +26,26 @@ def write_gold(places: Sequence[Path], to: Path) -> None:
     """Find the gold below the first of ``places`` that has it, and write it to ``to``."""
     with tempfile.TemporaryDirectory() as unpacked:
         source, target, links = find_gold(places, Path(unpacked))
+        write_aligned([source, target], links, to, "gold", ("de", "en"))
+
+
+def write_aligned(texts: Sequence[Path], links: Path, to: Path, name: str, languages: Sequence[str]) -> None:
+    """Write text with gold links as NAME.SOURCE, NAME.TARGET and NAME.talp."""
+    for path in (*texts, links):
+        if not path.is_file():
+            raise NormalignError(f"{path}: no such file")
+    source, target = texts
+    with tempfile.TemporaryDirectory() as unpacked:
         sides = [[line for line in lines_of(path) if line.strip()] for path in (source, target)]
         if len(sides[0]) != len(sides[1]):
             raise NormalignError(f"{source} has {len(sides[0])} sentences, {target} {len(sides[1])}")
-        for path, side in zip((to / "gold.de", to / "gold.en"), sides, strict=True):
+        written = [to / f"{name}.{language}" for language in languages]
+        for path, side in zip(written, sides, strict=True):
             with open_output(path) as handle:
                 handle.writelines(" ".join(line.split()) + "\n" for line in side)
         cleaned = Path(unpacked) / "links"
         cleaned.write_text("\n".join(link_lines(links, len(sides[0]))) + "\n", encoding="utf-8")
-        write_talp(cleaned, links, to)
+        write_talp(cleaned, links, written, to / f"{name}.talp")
 
 
 def find_gold(places: Sequence[Path], unpacked: Path) -> tuple[Path, Path, Path]:
@@ -69,7 +80,7 @@ def unpack(archive: Path, to: Path) -> None:
                         raise NormalignError(f"{archive}: {member.name} has {member.size} bytes; no gold is so large")
                     (to / name).write_bytes(content.read())
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise NormalignError(f"{archive}: cannot be unpacked ({first_line(error)}); is it whole?") from None
+        raise NormalignError(f"{archive}: cannot be unpacked ({first_line(error)}); is it complete?") from None
 
 
 def first_line(error: Exception) -> str:
@@ -99,9 +110,9 @@ def link_lines(path: Path, sentences: int) -> list[str]:
     return chosen
 
 
-def write_talp(cleaned: Path, original: Path, to: Path) -> None:
-    lengths = Lengths(to / "gold.de", to / "gold.en")
-    with open_alignment(cleaned) as file, open_output(to / "gold.talp") as handle:
+def write_talp(cleaned: Path, original: Path, texts: Sequence[Path], to: Path) -> None:
+    lengths = Lengths(*texts)
+    with open_alignment(cleaned) as file, open_output(to) as handle:
         writer = Writer(handle, "talp")
         try:
             for (block,) in in_step([file], lengths, ids_in_order=True):
