@@ -53,7 +53,7 @@ def load(
     lowercase: bool = False,
     words: str | None = None,
     method: str = "norms",
-    layer: int | str | None = None,
+    layer: int | None = None,
     head: int | None = None,
     step: str = DEFAULT_STEP,
     readings: str | None = None,
@@ -84,9 +84,9 @@ def load(
             default the words of the tokenizer, or those that spaces separate.
         method: How soft alignments are read; see :func:`fairseq_normalign.list_methods`.
         layer, head, step: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
-            ``layer="auto"`` chooses the readings by the first pairs that are aligned together.
-        readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``, or ``"auto"``. Without any choice:
-            the bottom third of the decoder at AWI times its top layer at AWO.
+        readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``; ``"auto"`` chooses them by the
+            first pairs that are aligned together. Without any choice: the bottom third of the decoder at AWI times its
+            top layer at AWO.
         decision: How links are decided: ``"argmax"``, ``"mutual"``, ``"itermax"``, ``"grow-diag"``, ``"top-k:2"``,
             ``"threshold:0.3"``; with two directions by what they agree on, in place of ``symmetrize``.
         symmetrize: How two directions are combined; names that start with ``agreed-`` multiply them first.
@@ -99,11 +99,11 @@ def load(
     A wrong argument is a :class:`fairseq_normalign.NormalignError`. The model may be used from several threads: calls
     take turns.
     """
-    _check(layer, precision, symmetrize)
+    _check(precision, symmetrize)
     _import(user_dir)
     options = AlignmentOptions(
         method=method,
-        layer=layer if isinstance(layer, int) else None,
+        layer=layer,
         head=head,
         step=step,
         readings=None if readings == AUTO else readings,
@@ -133,12 +133,10 @@ def load(
         combine=symmetrize,
         floor=AGREEMENT_FLOOR if floor is None else floor,
     )
-    return AlignmentModel(aligner, chooses=AUTO in (layer, readings))
+    return AlignmentModel(aligner, chooses=readings == AUTO)
 
 
-def _check(layer: int | str | None, precision: str | None, symmetrize: str) -> None:
-    if isinstance(layer, str) and layer != AUTO:
-        raise NormalignError(f"layer is a number from 1 on or 'auto', not '{layer}'")
+def _check(precision: str | None, symmetrize: str) -> None:
     if precision is not None and precision not in PRECISIONS:
         raise NormalignError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
     if symmetrize not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
 from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..analysis.decisions import PairDecisions
+from ..errors import NormalignError
 from ..hosts.protocol import Pair
+from ..methods import method_class
 from .bitext import TextPair
 from .both_directions import BitextAligner
-from .choose_layer import SAMPLE, check_layerwise
 from .decisions import Survey
 from .directions import EncodedAligner
 
+SAMPLE = 500
+"""Pairs that readings are chosen by."""
 MANY = LEAST_PAIRS
 """Fewer pairs are too few to choose by."""
 
@@ -34,7 +37,8 @@ def choose_readings(aligner: BitextAligner, pairs: Sequence[TextPair], *, sample
 def choose_by_pairs(direction: EncodedAligner, encoded: Sequence[Pair | str]) -> ReadingChoice:
     """Choose the readings of one model by encoded pairs, and make it use them."""
     method = direction.aligner.options.method
-    check_layerwise([method])
+    if not method_class(method).layerwise:
+        raise NormalignError(f"the method '{method}' looks at the whole model: it has no layers to choose from")
     decided = Survey(direction, [method]).decide(encoded)
     present: list[PairDecisions] = [pair for pair in decided if pair is not None]
     choice = choose_by_decisions(present, layers=direction.aligner.reader.layers, method=method)

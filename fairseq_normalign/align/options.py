@@ -71,6 +71,9 @@ class AlignmentOptions:
                 f"the method '{method.name}' explains the word that a step puts out: "
                 f"the step is {' or '.join(method.steps)}, not {self.step}"
             )
+        for name, number in (("layer", self.layer), ("head", self.head)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise NormalignError(f"the {name} is a whole number from 1 on, not {number!r}")
         if self.layer is not None and not method.layerwise:
             raise NormalignError(
                 f"the method '{method.name}' looks at the whole model: it has no layers to choose from"
@@ -130,19 +133,6 @@ class AlignmentOptions:
     def reading(self, count: int) -> Reading:
         """Return the one reading that layer, head and step name, of a decoder with ``count`` layers."""
         return Reading(self.method, self.layer_of(count), None if self.head is None else self.head - 1, self.step)
-
-
-def layer_argument(text: str | int | None) -> int | str | None:
-    """'auto', a 1-based number, or nothing."""
-    if text is None or text == "auto" or isinstance(text, int):
-        return text
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise NormalignError(f"layer '{text}' is neither 'auto' nor a number from 1 on")
-    return number
 
 
 def _choose(what: str, value: str, choices: Sequence[str]) -> None:

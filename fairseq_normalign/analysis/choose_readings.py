@@ -1,25 +1,33 @@
-"""Which readings of a model to multiply, without gold. numpy only.
+"""Which readings of a model to multiply, without gold; a choice as a file. numpy only.
 
-Every layer and head is judged in both steps on some sentence pairs, by the mean share that a lexicon
-(:mod:`.lexicon`) of these very pairs gives to the source words that it links: its *support*. The best reading at AWI
-and the best at AWO become an expert. A reading has to find clearly more support than a straight line through the
-sentence, which knows positions and no words; where one of the two does not, the other is used alone.
+Every layer and head is judged in both steps on some sentence pairs, by the mean share that a lexicon (IBM model 1) of
+these very pairs gives to the source words that it links: its *support*. The lexicon is estimated without the model, so
+it favours no layer: attention that stays on the diagonal or on the end of a sentence finds no support beyond chance.
+The best reading at AWI and the best at AWO become an expert. A reading has to find clearly more support than a straight
+line through the sentence, which knows positions and no words; where one of the two does not, the other is used alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..links.experts import AWO_EXPONENT, Expert, default_expert
+from ..errors import NormalignError
+from ..files import open_input, open_output
+from ..links.experts import AWO_EXPONENT, Expert, default_expert, parse_expert
 from ..links.readings import Reading
 from ..links.steps_to_words import STEPS
+from ..version import __version__
 from .decisions import PairDecisions
-from .layer_choice import RESAMPLINGS, SURE
-from .lexicon import word_shares
 
+RESAMPLINGS = 1000
+SURE = 0.95
+"""A choice is sure when at least this share of resamplings of the sentences makes it."""
 LEAST_PAIRS = 100
 """With fewer sentence pairs the lexicon knows too little to tell a good reading from a bad one."""
 MARGIN = 0.1
@@ -27,6 +35,12 @@ MARGIN = 0.1
 The best of many readings that know nothing is a little above the diagonal by chance."""
 LOOKS = ("awi", "awo")
 """The order of an expert's readings: the look after the word first."""
+ROUNDS = 5
+"""Rounds of learning the lexicon."""
+KIND = "normalign readings"
+LARGEST_FILE = 10_000_000
+"""Bytes; a choice for a hundred layers of a hundred heads takes two million."""
+MOST_LAYERS = 1000
 
 
 @dataclass(frozen=True)
@@ -74,22 +88,53 @@ def choose_readings(
 
     ``layers``: decoder layers of the model. With fewer than LEAST_PAIRS pairs the expert is the default one.
     """
-    readings = _candidates(pairs, method)
+    default = default_expert(layers, method=method)
+    readings = []
+    for step in STEPS if pairs else ():
+        heads = pairs[0].heads.get((method, step), [])
+        for layer in range(len(pairs[0].layers.get((method, step), []))):
+            count = len(heads[layer]) if layer < len(heads) else 0
+            readings += [Reading(method, layer, head, step) for head in (None, *range(count))]
     if len(pairs) < LEAST_PAIRS or not readings:
-        doubt = f"only {len(pairs)} sentence pairs to choose by; the default is used"
-        return ReadingChoice(default_expert(layers, method=method), (0.0, 0.0), (), 0.0, len(pairs), (doubt,))
-    support = _Support(pairs, readings, seed)
-    best = [support.best_of(step) for step in LOOKS if any(one.step == step for one in readings)]
-    chosen = [number for number in best if support.rated[number].is_supported]
-    doubts = [support.lacking(number) for number in best if number not in chosen]
-    stability = [support.stability(number) for number in chosen]
-    doubts += [support.close(number) for number, share in zip(chosen, stability, strict=True) if share < SURE]
+        doubt = f"too few pairs ({len(pairs)}) to choose readings; using the default {default}"
+        return ReadingChoice(default, (0.0, 0.0), (), 0.0, len(pairs), (doubt,))
+
+    shares = word_shares([(pair.source, pair.target) for pair in pairs])
+    given = np.array(
+        [_given(share, pair, readings) for share, pair in zip(shares, pairs, strict=True)]
+    )  # [N, K + 2]: what the lexicon gives to each reading, to the diagonal, and to its own choice
+    words = np.array([len(pair.target) for pair in pairs], dtype=float)
+    draws = np.random.default_rng(seed).multinomial(len(pairs), np.full(len(pairs), 1 / len(pairs)), RESAMPLINGS)
+    resampled = (draws @ given) / np.maximum(draws @ words, 1)[:, None]  # [R, K + 2]
+    support = (given.sum(axis=0) / max(1.0, words.sum())).tolist()
+    diagonal, highest = resampled[:, -2:-1], resampled[:, -1:]
+    above = (resampled > diagonal + MARGIN * (highest - diagonal)).mean(axis=0)
+    rated = [RatedReading(reading, support[k], float(above[k])) for k, reading in enumerate(readings)]
+
+    chosen, stability, doubts = [], [], []
+    for step in LOOKS:
+        same = [k for k, reading in enumerate(readings) if reading.step == step]
+        if not same:
+            continue
+        best, *others = sorted(same, key=lambda k: (-support[k], k))  # the first wins a tie, so all heads before one
+        if not rated[best].is_supported:
+            doubts.append(
+                f"no reading at {step.upper()} finds clearly more support than the diagonal ({support[-2]:.3f}); "
+                f"the best is {readings[best].spec} ({support[best]:.3f})"
+            )
+            continue
+        chosen.append(readings[best])
+        stability.append(float(np.mean(np.array(same)[resampled[:, same].argmax(axis=1)] == best)))
+        if stability[-1] < SURE:
+            doubts.append(
+                f"{readings[best].spec} wins in {100 * stability[-1]:.0f}% of resamplings of the sentences; "
+                f"the runner-up is {readings[others[0]].spec}"
+            )
     if not chosen:
-        doubts.append("the default is used")
-    expert = expert_of([readings[number] for number in chosen]) if chosen else default_expert(layers, method=method)
-    order = sorted(range(len(readings)), key=lambda number: (-support.rated[number].support, number))
-    ranked = tuple(support.rated[number] for number in order)
-    return ReadingChoice(expert, tuple(stability or (0.0, 0.0)), ranked, support.diagonal, len(pairs), tuple(doubts))
+        doubts.append(f"using the default {default}")
+    ranked = tuple(sorted(rated, key=lambda one: -one.support))
+    expert = expert_of(chosen) if chosen else default
+    return ReadingChoice(expert, tuple(stability or (0.0, 0.0)), ranked, support[-2], len(pairs), tuple(doubts))
 
 
 def expert_of(readings: Sequence[Reading]) -> Expert:
@@ -101,82 +146,172 @@ def expert_of(readings: Sequence[Reading]) -> Expert:
     return Expert(tuple(readings), tuple([1.0, 1.0 if full else AWO_EXPONENT][: len(readings)]))
 
 
-def _candidates(pairs: Sequence[PairDecisions], method: str) -> list[Reading]:
-    """Every layer and head that decided, in both steps."""
-    if not pairs:
-        return []
-    found = []
-    for step in STEPS:
-        layers = pairs[0].layers.get((method, step), [])
-        heads = pairs[0].heads.get((method, step), [])
-        for layer in range(len(layers)):
-            count = len(heads[layer]) if layer < len(heads) else 0
-            found += [Reading(method, layer, head, step) for head in (None, *range(count))]
-    return found
-
-
-class _Support:
-    """What the lexicon says of K readings on N sentence pairs."""
-
-    def __init__(self, pairs: Sequence[PairDecisions], readings: Sequence[Reading], seed: int) -> None:
-        shares = word_shares([(pair.source, pair.target) for pair in pairs])
-        self.readings = readings
-        given = np.array(
-            [_given(share, _decisions(pair, readings, share)) for share, pair in zip(shares, pairs, strict=True)]
-        )  # [N, K + 2], last the diagonal and the lexicon's own choice
-        words = np.array([len(pair.target) for pair in pairs], dtype=float)
-        draws = np.random.default_rng(seed).multinomial(len(pairs), np.full(len(pairs), 1 / len(pairs)), RESAMPLINGS)
-        self.resampled = (draws @ given) / np.maximum(draws @ words, 1)[:, None]  # [R, K + 2]
-        support = given.sum(axis=0) / max(1.0, words.sum())
-        diagonal, highest = self.resampled[:, -2:-1], self.resampled[:, -1:]
-        above = (self.resampled > diagonal + MARGIN * (highest - diagonal)).mean(axis=0)
-        self.diagonal = float(support[-2])
-        self.rated = [RatedReading(reading, float(support[k]), float(above[k])) for k, reading in enumerate(readings)]
-
-    def _of(self, step: str) -> list[int]:
-        return [k for k, reading in enumerate(self.readings) if reading.step == step]
-
-    def best_of(self, step: str) -> int:
-        """The number of the reading with most support; the first wins a tie, so all heads before one."""
-        return max(self._of(step), key=lambda k: (self.rated[k].support, -k))
-
-    def stability(self, number: int) -> float:
-        """The share of resamplings in which this reading is the best of its step."""
-        same = self._of(self.readings[number].step)
-        return float(np.mean(np.array(same)[self.resampled[:, same].argmax(axis=1)] == number))
-
-    def lacking(self, number: int) -> str:
-        one = self.rated[number]
-        return (
-            f"no reading at {one.reading.step.upper()} finds clearly more support than the diagonal "
-            f"({self.diagonal:.3f}); the best is {one.reading.spec} ({one.support:.3f})"
-        )
-
-    def close(self, number: int) -> str:
-        others = [k for k in self._of(self.readings[number].step) if k != number]
-        next_best = max(others, key=lambda k: (self.rated[k].support, -k))
-        return (
-            f"{self.readings[next_best].spec} is close to {self.readings[number].spec}: "
-            f"{100 * self.stability(number):.0f}% of resamplings of the sentences choose the same"
-        )
-
-
-def _decisions(pair: PairDecisions, readings: Sequence[Reading], share: np.ndarray) -> np.ndarray:
-    """-> ``[K + 2, T]``: the source word that each reading links, -1 for none; then the diagonal, then the lexicon."""
-    rows = [
-        pair.layers[one.method, one.step][one.layer]
-        if one.head is None
-        else pair.heads[one.method, one.step][one.layer][one.head]
-        for one in readings
-    ]
-    height, width = len(pair.target), len(pair.source)
+def _given(share: np.ndarray, pair: PairDecisions, readings: Sequence[Reading]) -> np.ndarray:
+    """share ``[T, S]`` -> ``[K + 2]``: its sum over what each reading links, what the diagonal links, and its best."""
+    height, width = share.shape
+    if not width:
+        return np.zeros(len(readings) + 2)
     diagonal = (2 * np.arange(height) + 1) * width // max(1, 2 * height)
-    return np.stack([*rows, diagonal, share.argmax(axis=1) if width else np.full(height, -1)])
-
-
-def _given(share: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    """share ``[T, S]``, decided ``[K, T]`` -> ``[K]``: the sum of the shares of what was decided for."""
-    if not share.shape[1]:
-        return np.zeros(len(decided))
-    found = share[np.arange(share.shape[0])[None, :], np.maximum(decided, 0)]
+    decided = np.stack([*(pair.of(one) for one in readings), diagonal, share.argmax(axis=1)])  # -1: no link
+    found = share[np.arange(height)[None, :], np.maximum(decided, 0)]
     return np.where(decided >= 0, found, 0.0).sum(axis=1)
+
+
+def word_shares(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], rounds: int = ROUNDS) -> list[np.ndarray]:
+    """Return how an IBM-1 lexicon of these (source, target) pairs shares each target word among its source words.
+
+    One array per pair: ``[T, S]``, rows adding up to one.
+
+    >>> text = [(["das", "haus"], ["the", "house"]), (["das", "buch"], ["the", "book"])]
+    >>> word_shares(text)[0].argmax(axis=1).tolist()
+    [0, 1]
+    """
+    if not any(target for _, target in pairs):
+        return [np.zeros((0, len(source))) for source, _ in pairs]
+    source_ids: dict[str, int] = {}
+    target_ids: dict[str, int] = {}
+    sides = [  # 0 is the empty source word
+        (
+            np.array([0, *(source_ids.setdefault(word, len(source_ids) + 1) for word in source)], dtype=np.int64),
+            np.array([target_ids.setdefault(word, len(target_ids)) for word in target], dtype=np.int64),
+        )
+        for source, target in pairs
+    ]
+    keys = [(source[None, :] * len(target_ids) + target[:, None]).ravel() for source, target in sides]
+    unique, cells = np.unique(np.concatenate(keys), return_inverse=True)  # the word pair of every cell of every pair
+    sources = unique // len(target_ids)
+    widths = np.concatenate([np.full(len(target), len(source)) for source, target in sides])
+    starts = np.concatenate([[0], np.cumsum(widths)])[:-1]
+
+    probability = np.ones(len(sources))  # of the target word given the source word
+    for _ in range(rounds):
+        expected = probability[cells]
+        expected = expected / np.repeat(np.add.reduceat(expected, starts), widths)
+        counts = np.bincount(cells, weights=expected, minlength=len(sources))
+        probability = counts / np.bincount(sources, weights=counts)[sources]
+
+    stops = np.cumsum([len(source) * len(target) for source, target in sides])
+    shares = []
+    for (source, target), part in zip(sides, np.split(probability[cells], stops[:-1]), strict=True):
+        words = part.reshape(len(target), len(source))[:, 1:]
+        total = words.sum(axis=1, keepdims=True)
+        shares.append(np.divide(words, total, out=np.zeros_like(words), where=total > 0))
+    return shares
+
+
+def write_choice(path: str | Path, choice: ReadingChoice) -> None:
+    """Write a choice as JSON. Layers and heads count from 1; a head of null stands for all heads together."""
+    record = {"kind": KIND, "normalign": __version__, **choice_record(choice)}
+    with open_output(path) as handle:
+        json.dump(record, handle, indent=1)
+        handle.write("\n")
+
+
+def choice_record(choice: ReadingChoice) -> dict[str, object]:
+    """Return a choice as plain values, for JSON.
+
+    ``ranked`` has every reading, the best first; layers and heads count from 1, a head is None for all together.
+    """
+    ranked = [
+        {
+            "method": one.reading.method,
+            "layer": one.reading.layer + 1,
+            "head": None if one.reading.head is None else one.reading.head + 1,
+            "step": one.reading.step,
+            "support": one.support,
+            "above_diagonal": one.above_diagonal,
+        }
+        for one in choice.ranked
+    ]
+    return {
+        "readings": str(choice.expert),
+        "stability": list(choice.stability),
+        "pairs": choice.pairs,
+        "diagonal": choice.diagonal,
+        "doubts": list(choice.doubts),
+        "ranked": ranked,
+    }
+
+
+def alignment_heads(choice: ReadingChoice, step: str = "awo") -> dict[str, list[list[int]]]:
+    """The supported single heads as CTranslate2 and Whisper models take them.
+
+    The form is ``{"alignment_heads": [[layer, head], ...]}``, counted from 0 and sorted, as in their ``config.json``
+    and ``generation_config.json``. These toolkits read the step at which a word is the output, so the step is AWO
+    unless another is asked for.
+    """
+    heads = [one for one in choice.ranked if one.reading.head is not None and one.reading.step == step]
+    supported = [one for one in heads if one.is_supported]
+    if not supported:
+        raise NormalignError(
+            f"no single head is supported at {step.upper()} by the {choice.pairs} pairs that were judged by; "
+            "judge by more text, or choose the other step"
+        )
+    return {"alignment_heads": sorted([one.reading.layer, one.reading.head or 0] for one in supported)}
+
+
+def read_choice(path: str | Path) -> ReadingChoice:
+    """Read what :func:`write_choice` wrote; anything else is an error that names the file and what is wrong."""
+    with open_input(path) as handle:
+        raw = handle.read(LARGEST_FILE + 1)
+    if len(raw) > LARGEST_FILE:
+        raise NormalignError(f"{path}: larger than {LARGEST_FILE} bytes, so it is no choice of readings")
+    try:
+        found = json.loads(raw.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise NormalignError(f"{path}: is not JSON, so it is no choice of readings") from None
+    if not isinstance(found, dict) or found.get("kind") != KIND:
+        raise NormalignError(f"{path}: is not a choice of readings; 'kind' has to be '{KIND}'")
+    try:
+        expert = parse_expert(_value(found, "readings", str, "a text"))
+        stability = _value(found, "stability", list, "a list with a number for each reading")
+        doubts = _value(found, "doubts", list, "a list of texts", lambda many: all(isinstance(x, str) for x in many))
+        if len(stability) != len(expert.readings):
+            raise NormalignError(f"'stability' has {len(stability)} numbers for {len(expert.readings)} readings")
+        return ReadingChoice(
+            expert=expert,
+            stability=tuple(_share({"stability": one}, "stability") for one in stability),
+            ranked=tuple(_rated(row, k) for k, row in enumerate(_value(found, "ranked", list, "a list"), start=1)),
+            diagonal=_share(found, "diagonal"),
+            pairs=_value(found, "pairs", int, "a whole number from 0 on", lambda count: count >= 0),
+            doubts=tuple(doubts),
+        )
+    except NormalignError as error:
+        raise NormalignError(f"{path}: {error}") from None
+
+
+def _rated(row: object, number: int) -> RatedReading:
+    try:
+        if not isinstance(row, dict):
+            raise NormalignError("has to be an object with method, layer, head, step and support")
+
+        def place(name: str) -> int:
+            allowed = f"a whole number from 1 to {MOST_LAYERS}"
+            return int(_value(row, name, int, allowed, lambda given: 1 <= given <= MOST_LAYERS)) - 1
+
+        reading = Reading(
+            _value(row, "method", str, "a text"),
+            place("layer"),
+            None if row.get("head") is None else place("head"),
+            _value(row, "step", str, f"one of {', '.join(STEPS)}", STEPS.__contains__),
+        )
+        return RatedReading(reading, _share(row, "support"), _share(row, "above_diagonal"))
+    except NormalignError as error:
+        raise NormalignError(f"'ranked', entry {number}: {error}") from None
+
+
+def _share(record: Mapping[str, Any], name: str) -> float:
+    return float(_value(record, name, (int, float), "a number from 0 to 1", lambda share: 0 <= share <= 1))
+
+
+def _value(
+    record: Mapping[str, Any],
+    name: str,
+    kind: type | tuple[type, ...],
+    allowed: str,
+    fits: Callable[[Any], bool] = lambda value: True,
+) -> Any:
+    value = record.get(name)
+    if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+        raise NormalignError(f"'{name}' has to be {allowed}, not {str(value)[:40]!a}")
+    return value

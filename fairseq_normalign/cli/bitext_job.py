@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from ..errors import NormalignError, note
 from ..files import is_stream
 from ..links.experts import parse_expert
-from ..links.readings import Reading
 from .model_arguments import SYMMETRIZATION, bitext_aligner, from_stdin, prepare_torch
 from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
 
@@ -116,13 +115,10 @@ def settled_aligner(
     combine: str = SYMMETRIZATION,
 ) -> BitextAligner:
     """Return the models of a job with their readings, which the first process settles for all."""
-    from ..align.options import layer_argument
-
-    layer = layer_argument(args.layer)
-    options = alignment_options(args, layer)
+    options = alignment_options(args)
     aligner = bitext_aligner(args, options, level=level, combine=combine)
-    if layer == "auto" or chooses_readings(args, options):
-        settled = _settle(args, verb, aligner, bitext, files) if files else []
+    if chooses_readings(args, options):
+        settled = _settle(verb, aligner, bitext, files) if files else []
         for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
             if direction is not None:
                 direction.aligner.read_with(parse_expert(expert))
@@ -130,37 +126,20 @@ def settled_aligner(
     return aligner
 
 
-def _settle(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
+def _settle(verb: str, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
     """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
     if not files.journal.choice:
-        choose = _one_layer if args.layer == "auto" else _readings
-        files.journal.choice = choose(args, verb, aligner, bitext)
+        files.journal.choice = _readings(verb, aligner, bitext)
     return files.journal.choice
 
 
-def _readings(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..align.choose import choose_readings, sentence_of_choice
-    from ..align.choose_layer import SAMPLE
+def _readings(verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
+    from ..align.choose import SAMPLE, choose_readings, sentence_of_choice
 
     choices = choose_readings(aligner, bitext.first(SAMPLE))
     for which, choice in zip(("", "the other direction "), choices, strict=False):
         note(f"normalign {verb}: {which}{sentence_of_choice(choice)}")
     return [str(choice.expert) for choice in choices]
-
-
-def _one_layer(args: argparse.Namespace, verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..align.choose_layer import SAMPLE, judge_by_text
-    from ..analysis.layer_choice import sentence_of
-    from ..links.steps_to_words import STEPS
-
-    steps = (args.step,) if args.step else STEPS
-    verdict = judge_by_text(aligner, bitext.first(SAMPLE), methods=[args.method], steps=steps)
-    note(f"normalign {verb}: {sentence_of(verdict.choice, verdict.criteria, '--')}")
-    choices = [verdict.choice]
-    if verdict.reverse_choice is not None:
-        note(f"normalign {verb}: reverse {sentence_of(verdict.reverse_choice, verdict.reverse_criteria, '--')}")
-        choices.append(verdict.reverse_choice)
-    return [Reading(one.candidate.method, one.candidate.layer, None, one.candidate.step).spec for one in choices]
 
 
 def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> tqdm:

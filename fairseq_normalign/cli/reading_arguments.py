@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..errors import NormalignError
 from ..links.decide_links import DECISIONS
 from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR
-from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner
+from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner, positive
 
 if TYPE_CHECKING:
     from ..align.both_directions import BitextAligner
@@ -20,7 +20,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> argparse._Argument
     group = parser.add_argument_group("reading")
     group.add_argument("--method", default="norms", help="norms, weights, or another registered method (norms)")
     add_expert_arguments(group)
-    group.add_argument("--layer", metavar="N", help="one reading: decoder layer from 1, or 'auto'")
+    group.add_argument("--layer", type=positive, metavar="N", help="one reading: decoder layer, from 1")
     group.add_argument("--head", type=int, metavar="N", help="one reading: this head alone, from 1")
     group.add_argument(
         "--step",
@@ -70,14 +70,14 @@ def add_choice_argument(group: argparse._ArgumentGroup) -> None:
     )
 
 
-def alignment_options(args: argparse.Namespace, layer: int | str | None) -> AlignmentOptions:
-    """How alignments are read; a layer that is yet to be chosen is left open."""
+def alignment_options(args: argparse.Namespace) -> AlignmentOptions:
+    """How alignments are read; readings that are yet to be chosen are left open."""
     from ..align.options import DEFAULT_STEP, AlignmentOptions
     from ..text.tags import TAGS
 
     return AlignmentOptions(
         method=args.method,
-        layer=layer if isinstance(layer, int) else None,
+        layer=args.layer,
         head=args.head,
         step=args.step or DEFAULT_STEP,
         readings=None if args.readings in ("auto", "default") else args.readings,
@@ -97,7 +97,7 @@ def chooses_readings(args: argparse.Namespace, options: AlignmentOptions) -> boo
 
 def take_given_readings(args: argparse.Namespace, options: AlignmentOptions, aligner: BitextAligner) -> None:
     """Make each direction use what --choice and --reverse-readings say."""
-    from ..analysis.saved_choice import read_choice
+    from ..analysis.choose_readings import read_choice
     from ..links.experts import parse_expert
 
     for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
@@ -118,12 +118,11 @@ def check_choice(args: argparse.Namespace) -> None:
 
 def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
     """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
-    from ..align.options import layer_argument
     from ..links.experts import parse_expert
 
-    if args.layer == "auto" or args.readings == "auto":
-        raise NormalignError("a layer is chosen by a bitext: find it by normalign layers, and give it here")
-    aligner = bitext_aligner(args, alignment_options(args, layer_argument(args.layer)), combine=SYMMETRIZATION)
+    if args.readings == "auto":
+        raise NormalignError("readings are chosen by a bitext: find them by normalign layers, and give them here")
+    aligner = bitext_aligner(args, alignment_options(args), combine=SYMMETRIZATION)
     if args.reverse_readings and aligner.backward is not None:
         aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
     return aligner

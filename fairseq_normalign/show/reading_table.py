@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from ..analysis.choose_readings import ReadingChoice
-from ..analysis.saved_choice import alignment_heads, choice_record
+from ..analysis.choose_readings import ReadingChoice, alignment_heads, choice_record
 from ..errors import NormalignError
 from .text_tables import columns, tsv
 
+STYLES = ("table", "tsv", "json", "heads")
 DIRECTIONS = ("forward", "reverse")
 HEAD = ["layer", "head", "step", "support", "above diagonal"]
 
 
 def render_readings(choices: Sequence[ReadingChoice], style: str = "table", *, rows: int = 8) -> str:
-    """Return the choices of one direction or of both; ``style`` is table, tsv, json or heads.
+    """Return the choices of one direction or of both; ``style`` is one of :data:`STYLES`.
 
     A table shows the best ``rows`` readings; the others show all. Layers and heads count from 1, except in ``heads``,
     which is the form that CTranslate2 takes.

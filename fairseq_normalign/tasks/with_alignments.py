@@ -19,10 +19,9 @@ from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
 from omegaconf import II
 
 from ..align.aligner import Aligner
-from ..align.choose_layer import SAMPLE, judge_by_pairs
+from ..align.choose import SAMPLE, choose_by_pairs, sentence_of_choice
 from ..align.directions import EncodedAligner
-from ..align.options import DEFAULT_STEP, AlignmentOptions, layer_argument
-from ..analysis.layer_choice import sentence_of
+from ..align.options import DEFAULT_STEP, AlignmentOptions
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs
 from ..hosts.fairseq.frame import Frame
@@ -32,9 +31,7 @@ from ..hosts.fairseq.task import SUFFIX, host_of
 from ..hosts.options import prepare_modules
 from ..links.decide import NULL_POLICIES
 from ..links.dump import DumpWriter
-from ..links.experts import Expert
 from ..links.pieces import LEVELS
-from ..links.readings import Reading
 from ..links.steps_to_words import STEPS
 from ..text.tags import TAGS
 from ..text.vocabulary import (
@@ -47,6 +44,7 @@ from ..text.vocabulary import (
 )
 
 logger = logging.getLogger(__name__)
+AUTO = "auto"
 
 # fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
 # ruff: noqa: UP045
@@ -59,11 +57,9 @@ class AlignmentFields(FairseqDataclass):
     normalign_method: str = field(
         default="norms", metadata={"help": "how alignments are read: norms, weights, or another registered method"}
     )
-    normalign_layer: Optional[str] = field(
+    normalign_layer: Optional[int] = field(
         default=None,
-        metadata={
-            "help": "one reading: decoder layer, from 1, or 'auto'; without layer, head and step two looks are read"
-        },
+        metadata={"help": "one reading: decoder layer, from 1; without layer, head and step two looks are read"},
     )
     normalign_head: Optional[int] = field(
         default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
@@ -75,8 +71,9 @@ class AlignmentFields(FairseqDataclass):
     normalign_readings: Optional[str] = field(
         default=None,
         metadata={
-            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); default "
-            "without layer, head and step: the bottom third at awi times the top layer at awo"
+            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': "
+            "chosen by the references; default without layer, head and step: the bottom third at awi times the top "
+            "layer at awo"
         },
     )
     normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
@@ -112,7 +109,6 @@ class AlignmentTask:
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        self._layer = layer_argument(self.settings.normalign_layer)
         self._interactive = False
         self.alignment_options()
 
@@ -123,13 +119,13 @@ class AlignmentTask:
         gen_parser_from_dataclass(parser, AlignmentFields())  # what is there already stays
 
     def alignment_options(self) -> AlignmentOptions:
-        """The options as given; ``--normalign-layer auto`` is settled only when there is something to choose by."""
+        """The options as given; readings that are chosen by the references are left open."""
         return AlignmentOptions(
             method=self.settings.normalign_method,
-            layer=None if self._layer == "auto" else self._layer,  # type: ignore[arg-type]
+            layer=self.settings.normalign_layer,
             head=self.settings.normalign_head,
             step=str(self.settings.normalign_step),
-            readings=self.settings.normalign_readings,
+            readings=None if self.settings.normalign_readings == AUTO else self.settings.normalign_readings,
             null=str(self.settings.normalign_null),
             tags=self.settings.normalign_tags,
             check=self.settings.normalign_check,
@@ -188,30 +184,22 @@ class AlignmentTask:
         )
 
     def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
-        """Return what aligns batches of these models, its layer chosen."""
+        """Return what aligns batches of these models, its readings chosen."""
         read = [FairseqModel(self.one_direction(model)) for model in models]
         aligner = Aligner(read, self.alignment_options())
-        if self._layer == "auto":
-            self._choose_layer(aligner, self.vocabularies(generator))
+        if self.settings.normalign_readings == AUTO:
+            self._choose_readings(aligner, self.vocabularies(generator))
         return aligner
 
-    def _choose_layer(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
-        """Choose the layer by the references of the loaded split, if there are any."""
-        given = str(self.settings.normalign_step)
-        steps = STEPS if given == DEFAULT_STEP else (given,)
+    def _choose_readings(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
+        """Choose what is read by the references of the loaded split, if there are any."""
         direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
-        verdicts = (
-            judge_by_pairs(direction, pairs, steps=steps)
-            for dataset in self.datasets.values()
-            if (pairs := first_pairs(dataset, vocabularies, SAMPLE))
-        )
-        verdict = next((verdict for verdict in verdicts if verdict is not None), None)
-        if verdict is None:
-            logger.warning("--normalign-layer auto: no references to choose by; reading %s", aligner.expert.label)
-            return
-        chosen = verdict.choice.candidate
-        aligner.read_with(Expert((Reading(chosen.method, chosen.layer, None, chosen.step),), (1.0,)))
-        logger.info("%s", sentence_of(verdict.choice, verdict.criteria, "--normalign-"))
+        for dataset in self.datasets.values():
+            pairs = [direction.checked(pair) for pair in first_pairs(dataset, vocabularies, SAMPLE)]
+            if any(not isinstance(pair, str) for pair in pairs):
+                logger.info("%s", sentence_of_choice(choose_by_pairs(direction, pairs)))
+                return
+        logger.warning("no references to choose readings by; reading %s", aligner.expert.label)
 
     def _scheme(self, dictionary: Dictionary) -> str:
         """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""

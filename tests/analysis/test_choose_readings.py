@@ -1,14 +1,29 @@
-"""The choice of readings without gold, on text whose right answer is known."""
+"""The choice of readings without gold, on text whose right answer is known; a saved choice comes back as it was."""
 
 from __future__ import annotations
 
+import json
+from collections import defaultdict
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from fairseq_normalign.analysis.choose_readings import choose_readings
+from fairseq_normalign.analysis.choose_readings import (
+    RatedReading,
+    ReadingChoice,
+    alignment_heads,
+    choice_record,
+    choose_readings,
+    read_choice,
+    word_shares,
+    write_choice,
+)
 from fairseq_normalign.analysis.decisions import PairDecisions
-from fairseq_normalign.analysis.lexicon import word_shares
-from fairseq_normalign.links.experts import default_expert
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.experts import default_expert, parse_expert
+from fairseq_normalign.links.readings import Reading
 
 METHOD = "norms"
 LAYERS, HEADS = 3, 2
@@ -74,14 +89,15 @@ def test_too_few_pairs_get_the_default():
     choice = choose_readings(pairs(10, {("awi", 0, 1): 1.0}), layers=6)
     assert str(choice.expert) == "norms:2:awi,norms:6:awo^0.5"
     assert choice.ranked == ()
-    assert choice.doubts == ("only 10 sentence pairs to choose by; the default is used",)
+    assert choice.doubts == (f"too few pairs (10) to choose readings; using the default {choice.expert}",)
     assert choose_readings([], layers=6).expert == choice.expert
 
 
 def test_a_close_choice_is_unsure():
     choice = choose_readings(pairs(120, {("awi", 0, 0): 0.7, ("awi", 0, 1): 0.7, ("awo", 2, None): 0.7}), layers=LAYERS)
     assert choice.stability[0] < 0.95
-    assert "is close to" in choice.doubts[0]
+    assert "wins in" in choice.doubts[0]
+    assert "the runner-up is" in choice.doubts[0]
 
 
 def test_support_is_the_mean_share_of_the_lexicon():
@@ -108,3 +124,148 @@ def test_decisions_without_heads_choose_layers():
     for pair in text:
         pair.heads.clear()
     assert str(choose_readings(text, layers=LAYERS).expert) == "norms:1:awi,norms:3:awo^0.5"
+
+
+sentences = st.lists(st.sampled_from("abcd"), min_size=1, max_size=4)
+
+
+def slow_shares(pairs, rounds):
+    """IBM model 1 with an empty word, as in the books."""
+    probability = defaultdict(lambda: 1.0)
+    for _ in range(rounds):
+        counts, totals = defaultdict(float), defaultdict(float)
+        for source, target in pairs:
+            for t in target:
+                norm = sum(probability[s, t] for s in [None, *source])
+                for s in [None, *source]:
+                    counts[s, t] += probability[s, t] / norm
+                    totals[s] += probability[s, t] / norm
+        probability = defaultdict(float, {(s, t): count / totals[s] for (s, t), count in counts.items()})
+    shares = []
+    for source, target in pairs:
+        rows = [[probability[s, t] for s in source] for t in target]
+        shares.append(np.array([[value / sum(row) for value in row] for row in rows]))
+    return shares
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=5), st.integers(1, 3))
+def test_as_in_the_books(pairs, rounds):
+    for found, expected in zip(word_shares(pairs, rounds), slow_shares(pairs, rounds), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-9)
+
+
+def test_what_always_comes_together_belongs_together():
+    pairs = [(["das", "haus"], ["the", "house"]), (["das", "buch"], ["the", "book"]), (["ein", "buch"], ["a", "book"])]
+    shares = word_shares(pairs)
+    assert shares[0].argmax(axis=1).tolist() == [0, 1]
+    assert shares[2].argmax(axis=1).tolist() == [0, 1]
+
+
+def test_no_pairs():
+    assert word_shares([]) == []
+
+
+CHOICE = ReadingChoice(
+    expert=parse_expert("1.2:awi,3:awo"),
+    stability=(0.97, 1.0),
+    ranked=(
+        RatedReading(Reading("norms", 0, 1, "awi"), 0.26, 1.0),
+        RatedReading(Reading("norms", 2, None, "awo"), 0.18, 1.0),
+        RatedReading(Reading("norms", 2, 3, "awo"), 0.17, 1.0),
+        RatedReading(Reading("norms", 1, 0, "awo"), 0.16, 0.99),
+        RatedReading(Reading("norms", 0, 0, "awo"), 0.05, 0.1),
+    ),
+    diagonal=0.1,
+    pairs=500,
+    doubts=("something is close",),
+)
+
+
+def test_a_choice_comes_back_as_it_was(tmp_path):
+    write_choice(tmp_path / "choice.json", CHOICE)
+    assert read_choice(tmp_path / "choice.json") == CHOICE
+
+
+def test_the_ranked_list_counts_from_one():
+    assert choice_record(CHOICE)["ranked"][0] == {
+        "method": "norms",
+        "layer": 1,
+        "head": 2,
+        "step": "awi",
+        "support": 0.26,
+        "above_diagonal": 1.0,
+    }
+    assert choice_record(CHOICE)["ranked"][1]["head"] is None
+
+
+def test_alignment_heads_are_the_supported_heads_counted_from_zero():
+    assert alignment_heads(CHOICE) == {"alignment_heads": [[1, 0], [2, 3]]}
+    assert alignment_heads(CHOICE, "awi") == {"alignment_heads": [[0, 1]]}
+
+
+def test_alignment_heads_need_support():
+    nothing = ReadingChoice(CHOICE.expert, CHOICE.stability, CHOICE.ranked[4:], 0.1, 40, ())
+    with pytest.raises(NormalignError, match="no single head is supported at AWO by the 40 pairs"):
+        alignment_heads(nothing)
+
+
+def changed(**values) -> dict:
+    record = {
+        "kind": "normalign readings",
+        "readings": "1.2:awi",
+        "stability": [1],
+        "pairs": 40,
+        "diagonal": 0.1,
+        "doubts": [],
+        "ranked": [],
+    }
+    return {**record, **values}
+
+
+ROW = {"method": "norms", "layer": 1, "head": 2, "step": "awi", "support": 0.5, "above_diagonal": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ([], "is not a choice of readings"),
+        (changed(kind="other"), "is not a choice of readings"),
+        (changed(readings=3), "'readings' has to be a text"),
+        (changed(readings="1.2:awx"), "is not a reading"),
+        (changed(stability=[0.5, 0.5]), "'stability' has 2 numbers for 1 readings"),
+        (changed(stability=[True]), "'stability' has to be a number from 0 to 1, not 'True'"),
+        (changed(pairs=-1), "'pairs' has to be a whole number from 0"),
+        (changed(doubts=[1]), "'doubts' has to be a list of texts"),
+        (changed(ranked=[3]), "'ranked', entry 1: has to be an object"),
+        (changed(ranked=[ROW, {**ROW, "layer": 0}]), "'ranked', entry 2: 'layer' has to be a whole number from 1"),
+        (changed(ranked=[{**ROW, "head": 10**9}]), "'head' has to be a whole number from 1 to 1000"),
+        (changed(ranked=[{**ROW, "step": ["awi"]}]), "'step' has to be one of"),
+        (changed(ranked=[{**ROW, "support": float("nan")}]), "'support' has to be a number from 0 to 1"),
+    ],
+)
+def test_malformed_choices_are_refused(tmp_path, record, message):
+    path = tmp_path / "choice.json"
+    path.write_text(json.dumps(record))
+    with pytest.raises(NormalignError, match=message) as error:
+        read_choice(path)
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 50_000], ids=range(5))
+def test_what_is_no_json_is_refused(tmp_path, raw):
+    (tmp_path / "choice.json").write_bytes(raw)
+    with pytest.raises(NormalignError, match="is not JSON"):
+        read_choice(tmp_path / "choice.json")
+
+
+def test_a_huge_file_is_not_read_whole(tmp_path):
+    (tmp_path / "choice.json").write_bytes(b" " * 10_000_001)
+    with pytest.raises(NormalignError, match="larger than 10000000 bytes"):
+        read_choice(tmp_path / "choice.json")
+
+
+def test_a_missing_file_is_said_in_one_line(tmp_path):
+    with pytest.raises(NormalignError, match=r"choice\.json"):
+        read_choice(tmp_path / "choice.json")

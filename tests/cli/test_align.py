@@ -286,20 +286,11 @@ class TestResume:
         assert align(*tiny_pair.arguments(), "-o", out, "--restart") == 0
         assert out.read_bytes() == whole.read_bytes()
 
-    def test_auto_keeps_its_choice(self, tiny_pair, tmp_path, monkeypatch, capsys):
-        arguments = [*tiny_pair.arguments(), "--layer", "auto", "-o", tmp_path / "out"]
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        assert "chosen: --method norms --layer" in capsys.readouterr().err
-        assert align(*arguments, "--resume") == 0
-        assert "chosen" not in capsys.readouterr().err
-        assert align(*arguments[:-1], tmp_path / "again") == 0
-        assert (tmp_path / "again").read_bytes() == (tmp_path / "out").read_bytes()
-
 
 @pytest.mark.slow
 def test_two_processes_write_the_same_bytes(tiny_pair, tmp_path):
     write_text(tmp_path, 2500, "many")
-    arguments = [*tiny_pair.arguments(tmp_path / "many.de", tmp_path / "many.en"), "--layer", "auto"]
+    arguments = [*tiny_pair.arguments(tmp_path / "many.de", tmp_path / "many.en"), "--readings", "auto"]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
     launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "fairseq_normalign.cli"]
     for name, start in (("one", ["-m", "fairseq_normalign.cli"]), ("two", launcher)):
@@ -331,7 +322,7 @@ def test_two_looks_are_multiplied_before_links_are_decided(tiny_pair, tmp_path):
 
 def test_a_short_text_gets_the_fixed_two_looks_and_a_choice_can_be_given_back(tiny_pair, tmp_path, capsys):
     assert align(*tiny_pair.arguments(), "-o", tmp_path / "auto") == 0
-    assert "only 30 sentence pairs to choose by" in capsys.readouterr().err
+    assert "too few pairs (30) to choose readings" in capsys.readouterr().err
     assert align(*tiny_pair.arguments(), "--readings", "default", "-o", tmp_path / "fixed") == 0
     assert (tmp_path / "auto").read_bytes() == (tmp_path / "fixed").read_bytes()
     assert main(["layers", *tiny_pair.arguments(), "--save", str(tmp_path / "choice.json")]) == 0

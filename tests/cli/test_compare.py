@@ -140,23 +140,10 @@ def test_links_of_fewer_sentences_are_refused(tiny_pair, gold, tmp_path, capsys)
     assert "short: 2 sentences, the gold has 3" in capsys.readouterr().err
 
 
-def test_layers_says_what_it_chose(tiny_pair, capsys):
-    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--methods", "norms", "--style", "json") == 0
-    one = json.loads(capsys.readouterr().out)
-    assert len(one["forward"]["layers"]) == 6
-    assert one["forward"]["choice"]["criterion"] == "lexicon"
-    assert run("layers", "--by-layer", *tiny_pair.arguments(), *tiny_pair.reverse()) == 0
-    both = capsys.readouterr().out
-    assert both.count("chosen: --method") == 2
-    assert "supported" in both
-    assert run("layers", "--by-layer", *tiny_pair.arguments(), "--sample", 5) == 0
-    assert "unsure: only 5 sentence pairs" in capsys.readouterr().out
-
-
 def test_layers_ranks_heads_draws_them_and_writes_the_form_of_other_toolkits(tiny_pair, tmp_path, capsys):
     write_text(tiny_pair.folder, 120, "many")
     text = tiny_pair.folder / "many.de", tiny_pair.folder / "many.en"
-    assert run("layers", *tiny_pair.arguments(*text), "--json", "--figure", tmp_path / "support.svg") == 0
+    assert run("layers", *tiny_pair.arguments(*text), "--style", "json", "--figure", tmp_path / "support.svg") == 0
     found = json.loads(capsys.readouterr().out)["forward"]
     assert found["pairs"] == 120
     ranked = found["ranked"]

@@ -32,7 +32,7 @@ def one_file(tiny_pair, tmp_path_factory):
 
 VERBS = {
     "check": ["--readings", "1:awi", "-o"],
-    "layers": ["--json", "-o"],
+    "layers": ["--style", "json", "-o"],
     "compare": ["--gold", "{}/gold", "--gold-base", "0", "--style", "tsv", "--bootstrap", "5", "-o"],
     "view": ["--readings", "1:awi", "--html"],
 }

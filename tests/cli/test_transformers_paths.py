@@ -136,7 +136,7 @@ def test_translations_of_fairseq_are_those_that_python_gives(tiny_pair, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--layer", "auto"], "chosen by a bitext"),
+        (["--readings", "auto"], "chosen by a bitext"),
         (["--links", "-"], "standard output"),
         (["--beam", "0"], "invalid positive value"),
     ],

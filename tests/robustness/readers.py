@@ -363,8 +363,7 @@ def _dump(content: bytes, folder: Path) -> None:
 
 
 def _choice_seed() -> bytes:
-    from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice
-    from fairseq_normalign.analysis.saved_choice import write_choice
+    from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice, write_choice
     from fairseq_normalign.links.experts import parse_expert
 
     with tempfile.TemporaryDirectory() as place:
@@ -375,7 +374,7 @@ def _choice_seed() -> bytes:
 
 
 def _choice(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.analysis.saved_choice import read_choice, write_choice
+    from fairseq_normalign.analysis.choose_readings import read_choice, write_choice
 
     found = read_choice(_file(folder, content))
     write_choice(folder / "again", found)

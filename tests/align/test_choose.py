@@ -1,4 +1,4 @@
-"""``--normalign-layer auto`` in fairseq's commands: chosen by the references, if there are any."""
+"""``--normalign-readings auto`` in fairseq's commands: chosen by the references, if there are any."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from fairseq_normalign.align.choose_layer import SAMPLE, judge_by_pairs
+from fairseq_normalign.align.choose import SAMPLE, choose_by_pairs
 from fairseq_normalign.align.directions import EncodedAligner
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.datasets import first_pairs
@@ -28,23 +28,22 @@ def references(bitext, dictionary, split: str = "test"):
 
 @pytest.fixture
 def loaded(binarized):
-    """The task with ``--normalign-layer auto``, and a random model."""
-    return build(binarized, ["--arch", "transformer", "--normalign-layer", "auto"])
+    """The task with ``--normalign-readings auto``, and a random model."""
+    return build(binarized, ["--arch", "transformer", "--normalign-readings", "auto"])
 
 
-def test_by_the_references_of_the_split(loaded, bitext, caplog):
+def test_by_the_references_of_the_split(loaded, bitext, caplog, monkeypatch):
+    monkeypatch.setattr("fairseq_normalign.analysis.choose_readings.LEAST_PAIRS", 10)
     task, model = loaded
     task.datasets = {"test": references(bitext, task.source_dictionary)}
     with caplog.at_level(logging.INFO):
         aligner = task.build_aligner([model])
     pairs = first_pairs(task.datasets["test"], task.vocabularies(), SAMPLE)
-    verdict = judge_by_pairs(EncodedAligner(aligner, TaskBatches(task, aligner.reader.models)), pairs)
-    assert verdict is not None
-    chosen = verdict.choice.candidate
-    (reading,) = aligner.expert.readings
-    assert (reading.layer, reading.step) == (chosen.layer, chosen.step)
-    assert f"--normalign-layer {chosen.layer + 1}" in caplog.text
-    assert "only 13 sentence pairs" in caplog.text
+    chosen = aligner.expert
+    again = choose_by_pairs(EncodedAligner(aligner, TaskBatches(task, aligner.reader.models)), pairs)
+    assert again.expert == chosen
+    assert again.ranked
+    assert f"reads {chosen}, by a lexicon of 13 sentence pairs" in caplog.text
 
 
 def test_without_references_it_says_so(loaded, caplog):
@@ -59,7 +58,7 @@ def test_a_method_without_layers_has_none_to_choose(bitext, binarized):
     from fairseq_normalign.methods import METHODS
 
     name = next(name for name, method in METHODS.items() if not method.layerwise)
-    options = ["--arch", "transformer", "--normalign-layer", "auto", "--normalign-method", name]
+    options = ["--arch", "transformer", "--normalign-readings", "auto", "--normalign-method", name]
     task, model = build(binarized, options)
     task.datasets = {"test": references(bitext, task.source_dictionary)}
     with pytest.raises(NormalignError, match="no layers to choose from"):
