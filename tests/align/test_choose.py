@@ -51,7 +51,7 @@ def test_without_references_it_says_so(loaded, caplog):
     task.datasets = {}
     aligner = task.build_aligner([model])
     assert [reading.layer for reading in aligner.expert.readings] == [0, 2]
-    assert "no references to choose by" in caplog.text
+    assert "no references to choose readings by" in caplog.text
 
 
 def test_a_method_without_layers_has_none_to_choose(bitext, binarized):
