@@ -21,26 +21,21 @@ Alignment files, gold and scores::
 ``list_methods()`` names the ways to read soft alignments, ``Dump`` reads what was dumped, and every mistake of a user
 is a ``NormalignError``. What is not listed in ``__all__`` may change without notice.
 
-Importing this package is cheap: neither torch nor a host is loaded by it. It registers itself with fairseq at once when
-fairseq is already there (as under ``--user-dir``), and otherwise as soon as fairseq is imported, because fairseq skips
-a user-dir whose package it finds already imported.
+Importing this package is cheap and has no side effects: neither torch nor a host is loaded by it. fairseq knows our
+tasks and models once it has imported this package by ``--user-dir``, once one of its models was loaded with ``load``,
+or once ``register()`` was called. Call ``register()`` in a program that imports this package and then runs fairseq's
+own commands: fairseq skips a user-dir whose package is already imported.
 """
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import sys
 from typing import TYPE_CHECKING
 
 from .requirements import explained_imports
 from .version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-
     from .aligned_pair import Alignment, TranslationCheck
     from .errors import NormalignError
     from .interface import AlignmentModel, list_methods, load
@@ -68,8 +63,6 @@ __all__ = [
     "symmetrize",
     "write_links",
 ]
-
-HOST = "fairseq"
 
 _PLACES = {
     "Alignment": "aligned_pair",
@@ -106,7 +99,7 @@ def __dir__() -> list[str]:
 def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
     with explained_imports():
-        importlib.import_module(f"{__name__}.hosts.fairseq.register").register()
+        importlib.import_module(f"{__name__}.hosts.fairseq.patches").register()
 
 
 def add_alignments(task: str) -> type:
@@ -114,31 +107,3 @@ def add_alignments(task: str) -> type:
     register()
     found: type = importlib.import_module(f"{__name__}.tasks.with_alignments").add_alignments(task)
     return found
-
-
-class _RegisterAfterHost:
-    """An import hook for one module: when fairseq has been imported, register."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if name != HOST:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def execute_then_register(module: ModuleType) -> None:
-            execute(module)
-            register()
-
-        spec.loader.exec_module = execute_then_register  # type: ignore[method-assign]
-        return spec
-
-
-if HOST in sys.modules:
-    register()
-else:
-    sys.meta_path.insert(0, _RegisterAfterHost())

@@ -146,7 +146,7 @@ def _check(precision: str | None, symmetrize: str) -> None:
 
 def _import(user_dir: Names) -> None:
     if user_dir is not None:
-        from .hosts.fairseq.register import import_user_dirs
+        from .hosts.fairseq.patches import import_user_dirs
 
         import_user_dirs(_both(user_dir))
 

@@ -73,7 +73,7 @@ def task_options(args: argparse.Namespace) -> dict[str, str]:
 def load_user_dirs(args: argparse.Namespace) -> None:
     """Import the code that the user has for fairseq."""
     if args.user_dir:
-        from ..hosts.fairseq.register import import_user_dirs
+        from ..hosts.fairseq.patches import import_user_dirs
 
         import_user_dirs(args.user_dir)
 

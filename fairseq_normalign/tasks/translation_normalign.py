@@ -3,7 +3,10 @@
 They take any encoder-decoder Transformer as it is. Beside alignments they repair what would lose or shift sentences.
 """
 
+from ..hosts.fairseq.patches import apply_patches
 from .with_alignments import add_alignments
+
+apply_patches()  # fairseq imports this file when it imports the user-dir
 
 TRANSLATION_TASKS = (
     "translation",

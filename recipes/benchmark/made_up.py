@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
-from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.hosts.fairseq.patches import register
 
 warnings.filterwarnings("ignore", category=UserWarning, module="torch")
 

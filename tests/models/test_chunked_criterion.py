@@ -82,7 +82,7 @@ def test_the_table_of_all_words_is_never_made(monkeypatch: pytest.MonkeyPatch) -
 def test_fairseq_finds_it_by_name() -> None:
     from fairseq.criterions import CRITERION_REGISTRY
 
-    from fairseq_normalign.hosts.fairseq.register import register
+    from fairseq_normalign.hosts.fairseq.patches import register
 
     register()
     assert CRITERION_REGISTRY["chunked_cross_entropy"].__name__ == "ChunkedCrossEntropyCriterion"

@@ -74,7 +74,7 @@ def test_an_aligner_that_sees_every_word_is_not_taught_to_guess_them(criterion) 
 def test_fairseq_finds_it_by_name() -> None:
     from fairseq.criterions import CRITERION_REGISTRY
 
-    from fairseq_normalign.hosts.fairseq.register import register
+    from fairseq_normalign.hosts.fairseq.patches import register
 
     register()
     assert CRITERION_REGISTRY["guided_alignment"].__name__ == "GuidedAlignmentCriterion"

@@ -112,9 +112,9 @@ def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
     import importlib
 
     from fairseq import options
-
     from fairseq_normalign.hosts.fairseq.error_lines import ending
-    from fairseq_normalign.hosts.fairseq.register import register
+
+    from fairseq_normalign.hosts.fairseq.patches import register
 
     register()
     module = importlib.import_module(f"fairseq_cli.{command.removeprefix('fairseq-')}")

@@ -22,7 +22,7 @@ import torch
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
-from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.hosts.fairseq.patches import register
 from fairseq_normalign.links.dump import Dump, DumpWriter
 from fairseq_normalign.links.pieces import Segmentation
 from tests.conftest import REPOSITORY

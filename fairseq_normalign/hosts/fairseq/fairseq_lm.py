@@ -18,8 +18,8 @@ from ..observer import OneSided, Take
 from ..options import ModelOptions
 from .dictionaries import dictionary_inventory, load_dictionary
 from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
+from .patches import register
 from .recording import blocks_recorded, projections_of_attention, teacher_forcing
-from .register import register
 
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
 

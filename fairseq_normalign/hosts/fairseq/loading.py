@@ -18,7 +18,7 @@ from torch import nn
 from ...errors import NormalignError
 from ...text.vocabulary import Dictionary
 from .checkpoints import check_names
-from .register import register
+from .patches import register
 
 if TYPE_CHECKING:
     from .frame import Frame

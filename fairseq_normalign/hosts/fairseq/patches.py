@@ -1,28 +1,84 @@
-"""Everything that is changed in fairseq itself, in one place: what, why, and for which versions.
+"""Registration with fairseq, and everything that is changed in fairseq itself: what, why, and for which versions.
 
-``register`` applies the patches once per process; each is harmless when applied again. A test of the same name shows
-for each of them that the fairseq that is installed still needs it. What concerns one data set or one task only is not
-here but beside it: ``datasets.py`` (no sentence is lost), ``task.py`` (tags, start symbols).
+This happens when fairseq imports our user-dir, when one of its models is loaded, or when ``register()`` is called;
+importing the package does nothing. Only fairseq is changed: the interpreter's hooks stay as they are. Each patch is
+harmless when it is applied again, and a test of the same name shows that the installed fairseq still needs it. What
+concerns one data set or one task only is in ``task.py``.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
-import importlib.machinery
+import importlib
+import logging
+import os
+import queue
 import sys
+import threading
 import types
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from ...errors import NormalignError, reason_of
+from ...errors import NormalignError, one_line, reason_of
+from ...requirements import import_fairseq
 from .checkpoint_arguments import literal
-from .checkpoints import allow_list, safe_load, without_unknown_parts
-from .error_lines import show_errors_in_one_line
+from .checkpoints import safe_load, without_unknown_parts
 
+PACKAGE = __package__.rsplit(".", 2)[0]
 HOST_PACKAGES = ("fairseq", "fairseq_cli")
+OURS = (
+    "models.transformer_normalign",
+    "models.normalign_aligner",
+    "models.head_gates_criterion",
+    "models.guided_alignment_criterion",
+    "tasks.translation_normalign",
+)
+
+
+def register() -> None:
+    """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
+    with silenced_import():
+        import_fairseq()
+    apply_patches()
+    for name in OURS:
+        importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def import_user_dirs(folders: Sequence[str]) -> None:
+    """Import user-dirs for fairseq, as ``--user-dir`` does, so that their architectures and tasks are known."""
+    register()
+    from fairseq import utils
+
+    for folder in folders:
+        if not os.path.isdir(folder):
+            raise NormalignError(f"{folder}: no such user-dir")
+        try:
+            with silenced_import():
+                utils.import_user_module(types.SimpleNamespace(user_dir=folder))
+        except Exception as error:  # user code may raise anything
+            reason = " ".join(str(error).split())[:200]
+            raise NormalignError(f"{folder}: cannot be imported: {type(error).__name__}: {reason}") from None
+
+
+@contextlib.contextmanager
+def silenced_import() -> Iterator[None]:
+    """Import fairseq without its deprecation warnings and its notes on missing packages; logging stays as it was."""
+    level, handlers = logging.root.level, logging.root.handlers[:]
+    logging.getLogger("fairseq.tasks.text_to_speech").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.root.setLevel(level)  # some modules of fairseq set it to DEBUG for the whole process
+        logging.root.handlers[:] = handlers
 
 
 @dataclass(frozen=True)
@@ -46,6 +102,7 @@ class _SafeTorch(types.ModuleType):
     @staticmethod
     def load(*args: Any, **options: Any) -> Any:
         """Load safely, and without parts of a training that are not known here: fairseq would look them up."""
+        replace_eval()  # in modules that were imported since, too
         return without_unknown_parts(safe_load(*args, **options))
 
     def __getattr__(self, name: str) -> Any:
@@ -56,38 +113,21 @@ def install_safe_loading() -> None:
     """Make fairseq load checkpoints by the weights-only loader with an allow-list."""
     from fairseq import checkpoint_utils
 
-    torch.serialization.add_safe_globals(allow_list())
-    checkpoint_utils.torch = _SafeTorch("torch")
+    if not isinstance(checkpoint_utils.torch, _SafeTorch):
+        checkpoint_utils.torch = _SafeTorch("torch")
 
 
 def replace_eval() -> None:
-    """Make ``eval`` in every module of fairseq a parser of literals, in modules that are imported later too."""
+    """Make ``eval`` in the imported modules of fairseq a parser of literals.
+
+    All of fairseq's models, tasks and criteria are imported here; what is imported later is replaced when a checkpoint
+    is loaded, before a model is built from it.
+    """
+    for name in ("models", "tasks", "criterions", "optim"):
+        importlib.import_module(f"fairseq.{name}")
     for name, module in list(sys.modules.items()):
         if name.split(".")[0] in HOST_PACKAGES and isinstance(module, types.ModuleType):
             module.__dict__["eval"] = literal
-    if not any(isinstance(finder, _LiteralEval) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _LiteralEval())
-
-
-class _LiteralEval:
-    """An import hook: a module of fairseq that is imported has no ``eval`` but the parser of literals."""
-
-    def find_spec(
-        self, name: str, path: Sequence[str] | None = None, target: types.ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if name.split(".")[0] not in HOST_PACKAGES:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def execute_without_eval(module: types.ModuleType) -> None:
-            module.__dict__["eval"] = literal
-            execute(module)
-
-        spec.loader.exec_module = execute_without_eval  # type: ignore[method-assign]
-        return spec
 
 
 def patch_replace_unk() -> None:
@@ -160,6 +200,72 @@ def _whose(task: Any) -> str:
     )
 
 
+def report_errors_in_one_line() -> None:
+    """Make the command of fairseq that is running report a user's mistake in one line, with exit code 2.
+
+    Only fairseq's own programs are changed, by wrapping their ``main``; any other program that uses fairseq keeps its
+    own error handling.
+    """
+    program = Path(sys.argv[0] if sys.argv else "")
+    if not (program.name.startswith("fairseq-") or program.parent.name == "fairseq_cli"):
+        return
+    command = program.stem.removeprefix("fairseq-").replace("-", "_")
+    for module in (sys.modules.get(f"fairseq_cli.{command}"), sys.modules["__main__"]):
+        main = getattr(module, "main", None)
+        if main is not None and not hasattr(main, "__wrapped__"):
+            module.main = _reporting(main)  # type: ignore[union-attr]
+
+
+def _reporting(main: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(main)
+    def reporting(*args: Any, **options: Any) -> Any:
+        try:
+            return main(*args, **options)
+        except (NormalignError, KeyboardInterrupt, OSError, UnicodeDecodeError) as error:
+            code, message = _ending(error)
+            if code is None:
+                raise
+            try:
+                sys.stdout.flush()
+            except (OSError, ValueError):  # keep the interpreter from complaining when it flushes at its end
+                with contextlib.suppress(OSError, ValueError):
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if message:
+                print(f"fairseq_normalign: {one_line(message)}", file=sys.stderr, flush=True)
+            _stop_loading()
+            sys.last_value = error  # as for any error that ends a program: an unfinished dump is removed
+            sys.exit(code)
+
+    return reporting
+
+
+def _ending(error: BaseException) -> tuple[int | None, str]:
+    """Exit code and message of errors that are no bugs: user's mistakes, Ctrl-C, a closed pipe, a full disk."""
+    if isinstance(error, NormalignError):
+        return 2, f"error: {error}"
+    if isinstance(error, KeyboardInterrupt):
+        return 130, "interrupted"
+    if isinstance(error, BrokenPipeError):
+        return 141, ""
+    if isinstance(error, UnicodeDecodeError):
+        return 2, f"error: byte 0x{error.object[error.start]:02x} is not {error.encoding} text"
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return 2, f"error: {error.filename or 'output'}: {reason_of(error)}"
+    return None, ""
+
+
+def _stop_loading() -> None:
+    """End fairseq's loading thread: at the end of the interpreter it would be torn out of torch, which aborts."""
+    from fairseq.data.iterators import BackgroundConsumer
+
+    for thread in threading.enumerate():
+        if isinstance(thread, BackgroundConsumer):
+            thread._max_len = 0
+            while thread.is_alive():
+                with contextlib.suppress(queue.Empty):
+                    thread._queue.get(timeout=0.1)
+
+
 PATCHES = (
     Patch(
         install_safe_loading,
@@ -169,5 +275,5 @@ PATCHES = (
     Patch(patch_replace_unk, "fairseq takes the default value of --replace-unk for the name of a file"),
     Patch(patch_checkpoint_errors, "a damaged checkpoint ends in a traceback that does not name it"),
     Patch(say_whose_alignments, "stock alignments count pieces and tags, and nothing says so"),
-    Patch(show_errors_in_one_line, "a mistake of a user ends in a traceback in fairseq's commands"),
+    Patch(report_errors_in_one_line, "a user's mistake ends in a traceback in fairseq's commands"),
 )

@@ -15,7 +15,7 @@ from ...files import open_binary_output
 from ...methods.records import KINDS
 from .gated_heads import attention_name, gated_kinds, write_heads
 from .loading import silence_fairseq
-from .register import register
+from .patches import register
 
 GATES = "gates.location"
 

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
-    from fairseq_normalign.hosts.fairseq.register import register
+    from fairseq_normalign.hosts.fairseq.patches import register
 
     if not args.checkpoint.is_file():
         raise NormalignError(f"{args.checkpoint}: no such checkpoint")

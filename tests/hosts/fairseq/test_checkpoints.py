@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
-from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.hosts.fairseq.patches import register
 from tests.conftest import PACKAGE, TINY_TRAINING, generate, run
 
 register()

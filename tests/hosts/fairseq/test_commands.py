@@ -61,8 +61,6 @@ def test_interactive_hard_and_soft(our_checkpoint, binarized):
 @pytest.mark.parametrize(
     "order",
     [
-        "import fairseq_normalign; import fairseq; again()",
-        "import fairseq; import fairseq_normalign; again()",
         "import fairseq; again(); import fairseq_normalign",
         "import fairseq_normalign; fairseq_normalign.register(); again(); fairseq_normalign.register()",
     ],

@@ -5,14 +5,16 @@ A test that fails here says that the fairseq that is installed has mended someth
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.patches import PATCHES
-from fairseq_normalign.hosts.fairseq.register import register
+from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
+from fairseq_normalign.hosts.fairseq.patches import PATCHES, register
 from tests.warm import warm_python
 
 register()
@@ -58,9 +60,10 @@ import inspect
 from fairseq.tasks import FairseqTask
 print("silent" if "piece" not in inspect.getsource(FairseqTask.build_generator) else "")
 """,
-    "show_errors_in_one_line": """
-import sys, fairseq
-print("no hook" if sys.excepthook is sys.__excepthook__ else "")
+    "report_errors_in_one_line": """
+import inspect
+from fairseq_cli import generate
+print("" if "except" in inspect.getsource(generate.cli_main) else "traceback")
 """,
 }
 SHOWN = {
@@ -69,7 +72,7 @@ SHOWN = {
     "patch_replace_unk": "taken for a file",
     "patch_checkpoint_errors": "not named",
     "say_whose_alignments": "silent",
-    "show_errors_in_one_line": "no hook",
+    "report_errors_in_one_line": "traceback",
 }
 
 
@@ -85,26 +88,35 @@ def test_stock_fairseq_still_needs_the_patch(name, tmp_path):
     assert result.stdout.strip().endswith(SHOWN[name]), f"{result.stdout}\n{result.stderr[-2000:]}"
 
 
-def test_modules_that_are_imported_later_have_no_eval(tmp_path, monkeypatch):
+def test_no_module_of_fairseq_evaluates_code():
+    """Also one that is imported after registration: the loader of checkpoints looks again."""
     import importlib
 
     import fairseq
+    from fairseq import checkpoint_utils
 
-    (tmp_path / "imported_later.py").write_text("def run(text):\n    return eval(text)\n")
-    monkeypatch.setattr(fairseq, "__path__", [*fairseq.__path__, str(tmp_path)])
-    module = importlib.import_module("fairseq.imported_later")
-    try:
-        assert module.run("[1, 2] * 2") == [1, 2, 1, 2]
-        with pytest.raises(NormalignError, match="is not a literal"):
-            module.run("__import__('os').getpid()")
-    finally:
-        sys.modules.pop("fairseq.imported_later", None)
+    folder = Path(fairseq.__file__).parent
+    named = {".".join(path.relative_to(folder.parent).with_suffix("").parts): path for path in folder.rglob("*.py")}
+    calling = {name for name, path in named.items() if re.search(r"(?<![.\w])eval\(", path.read_text(encoding="utf-8"))}
+    assert {name for name in calling if name in sys.modules} >= {"fairseq.utils", "fairseq.models.fconv"}
+    assert not {name for name in calling - set(sys.modules) if not name.startswith("fairseq.examples.")}
+    late = importlib.import_module("fairseq.scoring.wer") if "fairseq.scoring.wer" not in sys.modules else None
+    with pytest.raises(NormalignError):
+        checkpoint_utils.torch.load("no such file")
+    for name in [name for name in sys.modules if name.split(".")[0] == "fairseq"]:
+        assert sys.modules[name].__dict__.get("eval", literal) is literal, name
+    assert late is None or late.__dict__["eval"] is literal
+    with pytest.raises(NormalignError, match="is not a literal"):
+        fairseq.utils.eval_str_list("[__import__('os').getpid()]")
 
 
 def test_applying_the_patches_again_changes_nothing():
-    from fairseq import utils
+    from fairseq import checkpoint_utils, utils
     from fairseq.tasks import FairseqTask
 
-    before = utils.load_align_dict, FairseqTask.build_generator, len(sys.meta_path), sys.excepthook
+    def state():
+        return utils.load_align_dict, FairseqTask.build_generator, checkpoint_utils.torch
+
+    before = state()
     register()
-    assert before == (utils.load_align_dict, FairseqTask.build_generator, len(sys.meta_path), sys.excepthook)
+    assert state() == before

@@ -13,7 +13,7 @@ from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq import register
+from fairseq_normalign.hosts.fairseq import patches
 from fairseq_normalign.hosts.fairseq.checkpoints import FUSED, safe_load
 from fairseq_normalign.hosts.fairseq.gated_heads import attentions, gates_of, read_heads, write_heads
 from fairseq_normalign.hosts.fairseq.loading import load_models
@@ -21,7 +21,7 @@ from fairseq_normalign.hosts.fairseq.pruning import prune
 from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
 from tests.methods.tiny_models import dictionary, soft_alignments, tiny_batch
 
-register.register()
+patches.register()
 
 ALL = "encoder,decoder,cross"
 LOCATIONS = {"encoder": [[1.0, -1.0], [-1.0, -2.0]], "decoder": [[-1.0, 0.5], [1.0, 1.0]], "cross": [[2.0, -0.1]] * 2}
