@@ -23,7 +23,7 @@ NEEDS_A_FILE |= {
     "parse_plainly",
 }
 NEEDS_A_PROGRAM = {"align"}
-RAISES_ONLY = {"check_words", "check_density"}
+RAISES_ONLY = {"check_density"}
 
 
 def modules(room: str) -> list[str]:

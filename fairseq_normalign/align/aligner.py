@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..hosts.protocol import Batch, HostModel
-from ..links.decide import Link
-from ..links.decide_links import decide_links
+from ..links.decide import Link, decide
 from ..links.experts import Expert
-from ..links.merge_batch import BatchOfWords, to_words_of_batch
 from ..links.pieces import Sentence
 from ..links.readings import EACH, Place, Reading
-from ..links.steps_to_words import to_words
+from ..links.words import BatchOfWords, to_words, to_words_of_batch
 from .options import AlignmentOptions
 from .reader import Reader
 
@@ -43,7 +41,7 @@ class AlignedPair:
         """Return the links that the expert decides on."""
         soft, null = self._combined(level)
         decision, floor = self.options.decision_for(self.expert)
-        return decide_links(soft, decision, null=null, policy=self.options.null, floor=floor)
+        return decide(soft, decision, null=null, policy=self.options.null, floor=floor)[0]
 
     @property
     def layers(self) -> np.ndarray:

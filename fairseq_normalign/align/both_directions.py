@@ -9,8 +9,8 @@ import numpy as np
 
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
-from ..links.decide_links import agreed_links, decide_agreed, decide_with_shares
-from ..links.experts import AGREEMENT_FLOOR, VOTE, agree, vote, with_posterior
+from ..links.decide import decide
+from ..links.experts import AGREEMENT_FLOOR, VOTE, vote, with_posterior
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from .bitext import TextPair
 from .directions import NOTHING, Direction, Keep, PairAlignment, Placed, Posteriors, Votes
@@ -168,12 +168,10 @@ class BitextAligner:
         if backward is None:
             decision, floor = self.forward.aligner.options.decision_for(self.forward.aligner.expert)
             soft = sides[0]
-            found, shares = decide_with_shares(soft, decision, floor=floor)
-        elif self._given_decision is not None:
-            soft = shares = agree(sides[0], sides[1])
-            found = decide_agreed(shares, self._given_decision, self.floor)
+            found, shares = decide(soft, decision, floor=floor)
         else:
-            found, shares = agreed_links(sides[0], sides[1], self.combine, self.floor)
+            decision = self._given_decision or self.combine
+            found, shares = decide(sides[0], decision, backward=sides[1], floor=self.floor)
             soft = shares
         confidence = [float(shares[target, source]) for source, target in found]
         return PairAlignment(found, confidence, soft if keep.soft else None)

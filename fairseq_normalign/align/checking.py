@@ -11,7 +11,7 @@ import torch
 
 from ..analysis.translation_check import PairCheck, PairEvidence, SideLogProbs, check_pair
 from ..hosts.protocol import Batch, HostModel, Pair
-from ..links.experts import agree
+from ..links.decide import agree
 from ..methods.rollout import Rollout
 from .bitext import Bitext, TextPair, Window
 from .both_directions import BitextAligner

@@ -11,7 +11,7 @@ from ..analysis.decisions import PairDecisions
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
 from ..links.decide import Link
-from ..links.look_names import TWO_LOOKS
+from ..links.experts import TWO_LOOKS
 from .bitext import TextPair
 from .both_directions import BitextAligner
 from .decisions import Survey

@@ -8,9 +8,9 @@ import numpy as np
 
 from ..analysis.decisions import PairDecisions
 from ..hosts.protocol import Batch, Pair
-from ..links.decide import best_sources
+from ..links.decide import best_sources, normalized
 from ..links.readings import EACH, Place
-from ..links.steps_to_words import STEPS, normalized, to_words
+from ..links.words import STEPS, to_words
 from .directions import EncodedAligner
 from .reader import Found, Reader
 

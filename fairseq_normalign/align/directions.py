@@ -10,11 +10,9 @@ from typing import Protocol
 import numpy as np
 
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, HostModel, LoadedModel, Pair
-from ..links.decide import Link
-from ..links.decide_links import decide_with_shares
-from ..links.merge_batch import BatchOfWords
+from ..links.decide import Link, decide, normalized
 from ..links.pieces import Span
-from ..links.steps_to_words import normalized
+from ..links.words import BatchOfWords
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
 from .bitext import TextPair
@@ -135,7 +133,7 @@ class EncodedAligner:
         for number in range(len(words.sizes)):
             one = words.of(number)
             null = words.null[number, : len(one)]
-            links, shares = decide_with_shares(one, decision or usual, null=null, policy=options.null, floor=floor)
+            links, shares = decide(one, decision or usual, null=null, policy=options.null, floor=floor)
             confidence = [float(shares[target, source]) for source, target in links]
             yield PairAlignment(links, confidence, normalized(one) if soft else None)
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..hosts.protocol import Pair
 from ..links.read_pair import ReadPair
 from ..links.readings import EACH, MethodReading
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from .decisions import by_layer
 from .directions import Direction
 from .reader import Found, Reader

@@ -9,7 +9,7 @@ from pathlib import Path
 from ..analysis.hmm import HmmAligner
 from ..analysis.hmm_text import Shares, Words
 from ..files import read_parallel
-from ..links.steps_to_words import normalized
+from ..links.decide import normalized
 from .bitext import WINDOW, Bitext, TextPair
 from .both_directions import BitextAligner
 from .directions import Keep, PairAlignment, Posteriors

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..hosts.protocol import Pair
-from ..links.decide_links import decide_links
-from ..links.look_names import BOTH, REVERSED, look_name, product_name
+from ..links.decide import decide
+from ..links.experts import BOTH, REVERSED, look_name, product_name
 from ..links.read_pair import ReadPair
 from ..links.readings import MethodReading
 from .both_directions import BitextAligner
@@ -73,5 +73,5 @@ def _looks(aligner: BitextAligner, decided: PairAlignment) -> dict[str, MethodRe
 def _turned(backward: EncodedAligner, soft: np.ndarray) -> MethodReading:
     """What the model of the other direction says by itself: [S, T] -> words [1, T, S], and its links."""
     decision, floor = backward.aligner.options.decision_for(backward.aligner.expert)
-    links = decide_links(soft, decision, floor=floor)
+    links, _ = decide(soft, decision, floor=floor)
     return MethodReading(words=soft.T[None], links=tuple(sorted((source, target) for target, source in links)))

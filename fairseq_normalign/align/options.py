@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import NormalignError
-from ..links.decide import NULL_POLICIES
-from ..links.decide_links import parse_decision
+from ..links.decide import NULL_POLICIES, parse_decision
 from ..links.experts import OWN_AGREEMENT_FLOOR, Expert, bottom_third, default_expert, parse_expert
 from ..links.readings import Reading
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from ..methods import get_method, method_class
 from ..methods.registry import ReadsLayer
 from ..text.tags import TAGS
@@ -35,7 +34,7 @@ class AlignmentOptions:
     """Readings to multiply, as :func:`~fairseq_normalign.links.experts.parse_expert` reads them. None: the one that
     ``layer``, ``head`` and ``step`` name or, where none of them is given, two looks (see :meth:`expert`)."""
     decision: str | None = None
-    """How links are decided, one of :data:`~fairseq_normalign.links.decide_links.DECISIONS`; None: argmax for one
+    """How links are decided, one of :data:`~fairseq_normalign.links.decide.DECISIONS`; None: argmax for one
     reading, grow-diag for several."""
     floor: float | None = None
     """The agreement that a link must exceed; None: what suits one direction, or two."""

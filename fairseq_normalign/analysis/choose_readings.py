@@ -21,7 +21,7 @@ from ..errors import NormalignError
 from ..files import open_input, open_output
 from ..links.experts import AWO_EXPONENT, Expert, default_expert, parse_expert
 from ..links.readings import Reading
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from ..version import __version__
 from .decisions import PairDecisions
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import NormalignError
-from ..links.decide import Link
-from ..links.decide_links import agreed_links
+from ..links.decide import Link, decide
 from ..links.experts import AGREEMENT_FLOOR
 from ..links.gold import Gold
 from ..links.read_pair import ReadPair
@@ -140,6 +139,6 @@ def _combined_links(seed: int, forward: _Side, backward: _Side, symmetrization: 
 def _agreed_links(seed: int, forward: _Side, backward: _Side, symmetrization: str) -> list[list[Link]]:
     one, other = (side.shares(choice, seed, layer) for side, choice, layer in (forward, backward))
     return [
-        [] if a is None or b is None else agreed_links(a, b, symmetrization, AGREEMENT_FLOOR)[0]
+        [] if a is None or b is None else decide(a, symmetrization, backward=b, floor=AGREEMENT_FLOOR)[0]
         for a, b in zip(one, other, strict=True)
     ]

@@ -12,7 +12,7 @@ from ..links.decide import best_sources
 from ..links.gold import Gold
 from ..links.read_pair import ReadPair
 from ..links.readings import Reading
-from ..links.steps_to_words import to_words
+from ..links.words import to_words
 
 MethodSetting = tuple[str, str]
 """A method and a step, for example ('norms', 'awi')."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..links.score import Counts, metrics_of
-from ..links.significance import bootstrap, compare_to_first
+from ..links.score import Counts, bootstrap, compare_to_first, metrics_of
 
 
 @dataclass(frozen=True)

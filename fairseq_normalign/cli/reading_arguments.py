@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
-from ..links.decide_links import DECISIONS
+from ..links.decide import DECISIONS
 from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR
 from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner, positive
 

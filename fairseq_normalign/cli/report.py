@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 
 from ..errors import NormalignError, note
-from ..links.look_names import BOTH, TWO_LOOKS
+from ..links.experts import BOTH, TWO_LOOKS
 from ..links.read_pair import ReadPair
 from ..new_directory import check_new_directory
 from ..version import __version__

@@ -19,10 +19,19 @@ import numpy as np
 
 from ..errors import NormalignError, note, one_line
 from ..files import open_output
-from ..links.evaluate import SentenceSink, Totals, evaluate
 from ..links.formats import FORMATS, AlignmentFile, Lengths, open_alignment
-from ..links.score import COUNTS, METRICS, metrics_of, score_of
-from ..links.significance import bootstrap, compare_to_first, intervals
+from ..links.score import (
+    COUNTS,
+    METRICS,
+    SentenceSink,
+    Totals,
+    bootstrap,
+    compare_to_first,
+    evaluate,
+    intervals,
+    metrics_of,
+    score_of,
+)
 from ..show.score_tables import STYLES, Result, render
 from ..version import __version__
 from .option_names import reading_options

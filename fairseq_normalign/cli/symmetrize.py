@@ -12,8 +12,8 @@ import contextlib
 
 from ..errors import NormalignError, note
 from ..files import open_output
-from ..links.evaluate import check_agreement
 from ..links.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
+from ..links.score import check_agreement
 from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from .option_names import reading_options
 

@@ -34,7 +34,7 @@ from ..files import check_writable
 from ..links.pieces import LEVELS
 from ..links.read_pair import ReadPair
 from ..links.readings import Reading
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
 
 

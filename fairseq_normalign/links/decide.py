@@ -1,24 +1,111 @@
-"""Links from soft alignments. A link is a (source, target) pair of word positions from 0; lists of links are sorted."""
+"""Links from the soft alignments of one direction or of two.
+
+A link is a (source, target) pair of word positions from 0; lists of links are sorted.
+"""
 
 from __future__ import annotations
 
-import unicodedata
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..errors import NormalignError
+from .symmetrize import AGREED, SOFT_SYMMETRIZATIONS, symmetrize
 
 Array = NDArray[Any]
 """An array of numbers of any type; docstrings say the shape."""
+
+Link = tuple[int, int]
 
 NULL_POLICIES = ("best", "unaligned")
 """What happens to a target word that gives more to the end of the sentence or a tag than to any source word: it is
 linked to its best source word, or left unaligned."""
 
-Link = tuple[int, int]
+DECISIONS = ("argmax", "mutual", "itermax", "grow-diag", "top-k:K", "threshold:X")
+"""``argmax``: the best source word of every target word. ``mutual``: pairs of words that are each other's best.
+``itermax``: ``mutual``, and once more among the words it left over. ``grow-diag``: the best source words and the best
+target words of the one soft alignment, combined as two directions are combined; links with little agreement are
+dropped. ``top-k:2``: the two best source words of every target word. ``threshold:0.3``: every source word with a share
+of more than 0.3 of its target word."""
+
+DISCOUNT = 0.9
+"""What a pair of words counts in the second round of ``itermax`` when one of the two is linked already."""
+
+ALONE = 0.5
+"""What a pair of words counts, under a root, whose neighbours on the diagonal do not agree at all."""
+
+
+def decide(
+    soft: Array,
+    decision: str = "argmax",
+    *,
+    backward: Array | None = None,
+    null: Array | None = None,
+    policy: str = "best",
+    floor: float = 0.0,
+) -> tuple[list[Link], Array]:
+    """Return the links of ``soft`` [T, S], sorted (source, target), and how sure each of them is, [T, S].
+
+    ``decision`` is one of :data:`DECISIONS`. With ``backward`` [S, T], the soft alignment of the other direction, links
+    are decided on what both agree on (see :func:`agree`), and ``decision`` may also be one of
+    :data:`~fairseq_normalign.links.symmetrize.SOFT_SYMMETRIZATIONS`. How sure a link is: how much rows and columns, or
+    the two directions, agree on it; its share of its row where each target word is decided by itself.
+
+    ``null`` [T] and ``policy`` are those of :func:`best_sources`. Links with an agreement of ``floor`` or less are
+    dropped where two directions, or rows and columns in ``grow-diag``, agree.
+
+    >>> links, shares = decide(np.array([[0.9, 0.1], [0.8, 0.2]]), "grow-diag")
+    >>> links, shares.round(2).tolist()
+    ([(0, 0), (0, 1), (1, 1)], [[0.73, 0.11], [0.55, 0.49]])
+    >>> decide(np.array([[0.9, 0.1]]), "agreed-intersection", backward=np.array([[1.0], [1.0]]), floor=0.1)[0]
+    [(0, 0)]
+    """
+    if backward is not None:
+        agreed = agree(soft, backward)
+        return _decide_agreed(agreed, decision, floor), agreed
+    name, _ = parse_decision(decision)
+    best = best_sources(soft, null, policy)
+    shares = normalized(soft)
+    if name == "argmax":
+        return links_of_sources(best), shares
+    linked = best >= 0
+    rows = shares if linked.all() else np.where(linked[:, None], shares, 0)
+    if name == "grow-diag":
+        agreed = agree(rows)
+        return _decide_agreed(agreed, decision, floor), agreed
+    links = _decide(rows, normalized(rows.T), decision)
+    return links, shares if decided_by_rows(decision) else agree(soft)
+
+
+def parse_decision(text: str) -> tuple[str, float]:
+    """Return the name of a decision and its number, 0 where it has none.
+
+    >>> parse_decision("top-k:2"), parse_decision("mutual")
+    (('top-k', 2), ('mutual', 0))
+    """
+    name, _, given = text.partition(":")
+    if name not in ("top-k", "threshold"):
+        if text not in DECISIONS:
+            raise NormalignError(f"unknown decision '{text}'; choose one of {', '.join(DECISIONS)}")
+        return text, 0
+    try:
+        number = int(given) if name == "top-k" else float(given)
+    except ValueError:
+        number = -1
+    if not (number >= 1 if name == "top-k" else 0 <= number <= 1):
+        allowed = "a whole number from 1 on, as in top-k:2" if name == "top-k" else "from 0 to 1, as in threshold:0.3"
+        raise NormalignError(f"decision '{text}': the number is {allowed}")
+    return name, number
+
+
+def decided_by_rows(decision: str) -> bool:
+    """Return whether each target word is decided by itself, so that its shares say how sure a link is.
+
+    >>> decided_by_rows("top-k:2"), decided_by_rows("mutual")
+    (True, False)
+    """
+    return parse_decision(decision)[0] in ("argmax", "top-k", "threshold")
 
 
 def best_sources(
@@ -48,7 +135,12 @@ def best_sources(
     best: NDArray[np.intp] = soft.argmax(axis=-1)
     best[~has_value] = -1
     if policy == "unaligned" and null is not None:
-        best[_checked_null(null, soft) > soft.max(axis=-1)] = -1
+        null = np.asarray(null)
+        if null.shape != soft.shape[:-1]:
+            raise ValueError(f"null is of shape {null.shape}, the soft alignment of {soft.shape}")
+        if np.isnan(null).any():
+            raise NormalignError(f"the null weight of target word {int(np.argwhere(np.isnan(null))[0][-1]) + 1} is NaN")
+        best[null > soft.max(axis=-1)] = -1
     return best
 
 
@@ -61,112 +153,134 @@ def links_of_sources(best: Array) -> list[Link]:
     return sorted((source, target) for target, source in enumerate(best.tolist()) if source >= 0)
 
 
-def argmax_links(soft: ArrayLike, *, null: Array | None = None, policy: str = "best") -> list[Link]:
-    """Link each target word to its best source word, as :func:`best_sources` chooses it.
+def normalized(soft: Array) -> Array:
+    """Return rows that add up to one: [..., T, S] -> [..., T, S]. Values below zero count as zero; zero rows stay.
 
-    ``soft`` is [T, S], ``null`` is [T].
-
-    >>> argmax_links([[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]])
-    [(0, 0), (0, 2), (1, 1)]
+    >>> normalized(np.array([[1.0, 3.0], [0.0, 0.0]])).tolist()
+    [[0.25, 0.75], [0.0, 0.0]]
     """
-    return links_of_sources(best_sources(_matrix(soft), null, policy))
+    soft = np.maximum(soft, 0)
+    total = soft.sum(axis=-1, keepdims=True)
+    total[total == 0] = 1
+    shares: Array = soft / total
+    return shares
 
 
-def top_k_links(soft: ArrayLike, k: int, *, null: Array | None = None, policy: str = "best") -> list[Link]:
-    """Link each target word to its ``k`` largest source words; the first of several equal values wins.
+# -- what two directions agree on -------------------------------------------------------------------------------------
 
-    ``soft`` is [T, S]. A zero is never linked beside a larger value. ``k`` = 1 is :func:`argmax_links`.
 
-    >>> top_k_links([[0.5, 0.1, 0.4], [1.0, 0.0, 0.0]], 2)
-    [(0, 0), (0, 1), (2, 0)]
+def agreement(forward: Array, backward: Array) -> Array:
+    """Return how much both directions give to each pair of words: the geometric mean of their shares.
+
+    ``forward`` is ``[T, S]``, ``backward`` is ``[S, T]``, rows of both adding up to one -> ``[T, S]``. The product of
+    two shares is large only where both are large (Liang et al. 2006), and takes account of how sure each model is.
+
+    >>> agreement(np.array([[0.25, 0.75]]), np.array([[1.0], [0.75]])).tolist()
+    [[0.5, 0.75]]
     """
-    if k < 1:
-        raise NormalignError(f"top-k needs k of at least 1, not {k}")
-    soft = _matrix(soft)
-    best = best_sources(soft, null, policy)
-    order = np.argsort(-soft, axis=1, kind="stable")[:, :k]
-    chosen = np.take_along_axis(soft, order, axis=1) != 0
-    chosen[:, :1] = True
-    chosen &= (best >= 0)[:, None]
-    targets, ranks = np.nonzero(chosen)
-    return _sorted_links(order[targets, ranks], targets)
-
-
-def threshold_links(soft: ArrayLike, threshold: float) -> list[Link]:
-    """Link each pair of words whose value is larger than ``threshold``; ``soft`` is [T, S].
-
-    >>> threshold_links([[0.5, 0.1, 0.4], [0.9, 0.05, 0.05]], 0.3)
-    [(0, 0), (0, 1), (2, 0)]
-    """
-    soft = _matrix(soft)
-    _refuse_nan(soft)
-    targets, sources = np.nonzero(soft > threshold)
-    return _sorted_links(sources, targets)
-
-
-def mutual_argmax_links(
-    forward: ArrayLike,
-    backward: ArrayLike,
-    *,
-    forward_null: Array | None = None,
-    backward_null: Array | None = None,
-    policy: str = "best",
-) -> list[Link]:
-    """Link the pairs of words that are each other's best.
-
-    ``forward`` is [T, S]; ``backward`` is [S, T], the soft alignment of the model of the other direction.
-    The nulls are [T] and [S].
-
-    >>> mutual_argmax_links([[0.9, 0.1], [0.6, 0.4]], [[0.7, 0.3], [0.5, 0.5]])
-    [(0, 0)]
-    """
-    forward, backward = _matrix(forward), _matrix(backward)
     if forward.shape != backward.shape[::-1]:
-        raise NormalignError(f"forward {forward.shape} and backward {backward.shape} are not of the same sentence pair")
-    found_backward = set(argmax_links(backward, null=backward_null, policy=policy))
-    found_forward = argmax_links(forward, null=forward_null, policy=policy)
-    return [(source, target) for source, target in found_forward if (target, source) in found_backward]
+        raise ValueError(f"forward {forward.shape} and backward {backward.shape} are not of the same sentence pair")
+    agreed: Array = np.sqrt(forward * backward.T)
+    return agreed
 
 
-def link_final_punctuation(links: Iterable[Link], source: Sequence[str], target: Sequence[str]) -> list[Link]:
-    """Apply the rule for sentence-final punctuation of some published figures; no other function applies it.
+def agree(forward: Array, backward: Array | None = None) -> Array:
+    """Return how much two directions agree on each pair of words, its neighbours included: -> ``[T, S]``.
 
-    When both sentences end in punctuation, the two last words are linked to each other and to nothing else.
+    ``forward`` is ``[T, S]``, ``backward`` ``[S, T]``. Without it one direction agrees with itself, its rows with its
+    columns: a source word that several target words claim is shared among them, as the model of the other direction
+    would do. Both are multiplied by :func:`neighbour_support`, and their :func:`agreement` is taken again.
 
-    >>> link_final_punctuation([(0, 0), (0, 1)], ["ja", "."], ["yes", "!"])
-    [(0, 0), (1, 1)]
+    >>> agree(np.array([[0.8, 0.2], [0.3, 0.7]])).round(2).tolist()
+    [[0.84, 0.14], [0.2, 0.83]]
     """
-    if not (source and target and _is_punctuation(source[-1]) and _is_punctuation(target[-1])):
-        return sorted(links)
-    last = (len(source) - 1, len(target) - 1)
-    return sorted({(s, t) for s, t in links if s != last[0] and t != last[1]} | {last})
+    one = normalized(np.asarray(forward, dtype=np.float64))
+    other = normalized(one.T if backward is None else np.asarray(backward, dtype=np.float64))
+    support = neighbour_support(agreement(one, other))
+    one = normalized(one * support)
+    return agreement(one, normalized(one.T if backward is None else other * support.T))
 
 
-def _is_punctuation(word: str) -> bool:
-    return bool(word) and all(unicodedata.category(letter).startswith("P") for letter in word)
+def neighbour_support(agreed: Array, alone: float = ALONE) -> Array:
+    """Return a factor for each pair of words: the root of ``alone`` plus the mean agreement of its neighbours.
+
+    ``[T, S]`` -> ``[T, S]``. Words next to each other mostly have translations next to each other, so the neighbours
+    are the pair of previous words and the pair of next words. Sentences begin and end together: before the two first
+    words and after the two last ones the agreement is 1.
+
+    >>> neighbour_support(np.array([[0.5, 0.0], [0.0, 0.7]])).round(2).tolist()
+    [[1.16, 0.71], [0.71, 1.12]]
+    """
+    height, width = agreed.shape
+    framed = np.zeros((height + 2, width + 2))
+    framed[1:-1, 1:-1] = agreed
+    framed[0, 0] = framed[-1, -1] = 1.0
+    support: Array = np.sqrt(alone + (framed[:-2, :-2] + framed[2:, 2:]) / 2)
+    return support
 
 
-def _matrix(soft: ArrayLike) -> Array:
-    soft = np.asarray(soft)
-    if soft.ndim != 2:
-        raise ValueError(f"a soft alignment is [target, source], not of shape {soft.shape}")
-    return soft
+def _decide_agreed(agreed: Array, decision: str, floor: float) -> list[Link]:
+    """Return the links with more agreement [T, S] than ``floor``; ``threshold:X`` has its own limit instead."""
+    if decision == "grow-diag":
+        decision = f"{AGREED}{decision}"
+    if not decision.startswith(AGREED):
+        links = _decide(agreed, agreed.T, decision)
+        return links if decision.startswith("threshold") else [(s, t) for s, t in links if agreed[t, s] > floor]
+    if decision not in SOFT_SYMMETRIZATIONS:
+        raise NormalignError(f"unknown symmetrization '{decision}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
+    by_target = links_of_sources(best_sources(agreed))
+    by_source = [(source, target) for target, source in links_of_sources(best_sources(agreed.T))]
+    links = symmetrize(by_target, by_source, decision.removeprefix(AGREED))
+    return [(source, target) for source, target in links if agreed[target, source] > floor]
+
+
+# -- the decisions ----------------------------------------------------------------------------------------------------
+
+
+def _decide(forward: Array, backward: Array, decision: str) -> list[Link]:
+    """Return the links of ``forward`` [T, S] and, where both sides choose, ``backward`` [S, T]."""
+    name, number = parse_decision(decision)
+    if name == "mutual":
+        return sorted(_mutual(forward, backward))
+    if name == "itermax":
+        return sorted(_itermax(forward, backward))
+    if name == "threshold":
+        _refuse_nan(forward)
+        chosen = forward > number
+    else:
+        best = best_sources(forward)
+        chosen = np.zeros(forward.shape, dtype=bool)  # a zero is never linked next to a larger value
+        order = np.argsort(-forward, axis=1, kind="stable")[:, : max(1, int(number))]
+        np.put_along_axis(chosen, order, np.take_along_axis(forward, order, axis=1) != 0, axis=1)
+        chosen[best < 0] = False
+    return [(source, target) for source, target in np.argwhere(chosen.T).tolist()]
+
+
+def _mutual(forward: Array, backward: Array) -> set[Link]:
+    """Return the pairs of words that are each other's best; ``forward`` is [T, S], ``backward`` [S, T]."""
+    found_backward = {(source, target) for target, source in links_of_sources(best_sources(backward))}
+    return found_backward & set(links_of_sources(best_sources(forward)))
+
+
+def _itermax(forward: Array, backward: Array) -> set[Link]:
+    """Mutual argmax, and again among the words it left over (Jalili Sabet et al. 2020, SimAlign).
+
+    In the second round a pair of words that are both linked is left out, and one of which one word is linked counts
+    :data:`DISCOUNT` times its value. As in SimAlign there is no second round when one side is linked completely, or has
+    two words or fewer.
+    """
+    found = _mutual(forward, backward)
+    linked_sources, linked_targets = ({link[side] for link in found} for side in (0, 1))
+    sizes = len(linked_targets), len(linked_sources)
+    if min(forward.shape) <= 2 or sizes[0] == forward.shape[0] or sizes[1] == forward.shape[1]:
+        return found
+    target_free, source_free = (np.ones(size) for size in forward.shape)
+    target_free[list(linked_targets)] = source_free[list(linked_sources)] = 0
+    weights = np.array([0.0, DISCOUNT, 1.0])[(target_free[:, None] + source_free).astype(int)]
+    return found | _mutual(forward * weights, backward * weights.T)
 
 
 def _refuse_nan(soft: Array) -> None:
     if np.isnan(soft).any():
         *_, target, source = np.argwhere(np.isnan(soft))[0]
         raise NormalignError(f"the soft alignment of target word {target + 1}, source word {source + 1} is NaN")
-
-
-def _checked_null(null: ArrayLike, soft: Array) -> Array:
-    null = np.asarray(null)
-    if null.shape != soft.shape[:-1]:
-        raise ValueError(f"null is of shape {null.shape}, the soft alignment of {soft.shape}")
-    if np.isnan(null).any():
-        raise NormalignError(f"the null weight of target word {int(np.argwhere(np.isnan(null))[0][-1]) + 1} is NaN")
-    return null
-
-
-def _sorted_links(sources: Array, targets: Array) -> list[Link]:
-    return sorted(zip(sources.tolist(), targets.tolist(), strict=True))

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import NormalignError
-from .decide import Link
+from .decide import Link, normalized
 from .readings import Place, Reading
-from .steps_to_words import STEPS, normalized
-from .symmetrize import agreement
+from .words import STEPS
 
 FLOOR = 0.01
 """Added to every share before shares are multiplied: no reading alone can rule a source word out."""
@@ -26,8 +25,6 @@ AGREEMENT_FLOOR = 0.1
 """Links of two directions with less agreement are dropped."""
 OWN_AGREEMENT_FLOOR = 0.2
 """Links of one direction with less agreement are dropped: its rows and columns agree more easily."""
-ALONE = 0.5
-"""What a pair of words counts, under a root, whose neighbours on the diagonal do not agree at all."""
 POSTERIOR_FLOOR, POSTERIOR_EXPONENT = 0.03, 0.4
 """How the posterior of a statistical aligner counts beside the readings of a model."""
 VOTE = 3.0
@@ -62,14 +59,32 @@ class Expert:
     def combine(self, read: Sequence[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Return one soft alignment ``[..., T, S]`` and its null ``[..., T]`` from those of each reading.
 
-        One reading alone stays as it was read; several are multiplied, see :func:`product`.
+        One reading alone stays as it was read. Several are multiplied:
+        ``rownorm((P1 + floor) ** e1 * (P2 + floor) ** e2 * ...)``, where P is a reading with its rows adding up to one.
+        A reading whose row is empty says nothing of that word; where all are empty the row stays empty. A source word
+        to which no reading gives anything gets nothing, so that padding with zeros stays zero.
+
+        >>> read = [(np.array([[0.8, 0.2]]), np.zeros(1)), (np.array([[0.5, 0.5]]), np.zeros(1))]
+        >>> parse_expert("1:awi,2:awo").combine(read)[0].round(2).tolist()
+        [[0.79, 0.21]]
         """
         if len(read) == 1:
             return read[0]
-        soft, total = _multiplied([one for one, _ in read], self.exponents, FLOOR)
-        shares = [_share_of_null(one, null) for one, null in read]
-        logs = sum(exponent * np.log(share + FLOOR) for share, exponent in zip(shares, self.exponents, strict=True))
-        return soft, np.exp(logs - np.where(np.isfinite(total), total, 0.0))
+        shares = [normalized(np.asarray(soft, dtype=np.float64)) for soft, _ in read]
+        if len({share.shape for share in shares}) != 1:
+            raise ValueError(f"readings of different shapes: {[share.shape for share in shares]}")
+        logs = sum(power * np.log(share + FLOOR) for share, power in zip(shares, self.exponents, strict=True))
+        there = np.any([share > 0 for share in shares], axis=0)
+        logs = np.where(there, logs, -np.inf)
+        highest = logs.max(axis=-1, keepdims=True, initial=-np.inf)
+        highest = np.where(np.isfinite(highest), highest, 0.0)
+        values = np.exp(logs - highest)
+        with np.errstate(divide="ignore"):
+            total = np.log(values.sum(axis=-1)) + highest[..., 0]
+
+        nulls = [_share_of_null(soft, null) for soft, null in read]
+        logs = sum(power * np.log(share + FLOOR) for share, power in zip(nulls, self.exponents, strict=True))
+        return normalized(values), np.exp(logs - np.where(np.isfinite(total), total, 0.0))
 
     @property
     def places(self) -> list[Place]:
@@ -137,39 +152,6 @@ AWO_EXPONENT = 0.5
 """Exponent of the AWO reading, beside an AWI reading that sums over all heads of a layer."""
 
 
-def product(
-    readings: Sequence[np.ndarray], exponents: Sequence[float] | None = None, *, floor: float = FLOOR
-) -> np.ndarray:
-    """Multiply soft alignments of the same words: each ``[..., T, S]`` -> ``[..., T, S]``, rows adding up to one.
-
-    ``rownorm((P1 + floor) ** e1 * (P2 + floor) ** e2 * ...)``, where P is a reading with its rows adding up to one. A
-    reading whose row is empty says nothing of that word; where all are empty the row stays empty. A source word to
-    which no reading gives anything gets nothing, so that padding with zeros stays zero.
-
-    >>> product([np.array([[0.8, 0.2]]), np.array([[0.5, 0.5]])]).round(2).tolist()
-    [[0.79, 0.21]]
-    """
-    return _multiplied(readings, [1.0] * len(readings) if exponents is None else exponents, floor)[0]
-
-
-def _multiplied(
-    readings: Sequence[np.ndarray], exponents: Sequence[float], floor: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """-> the product ``[..., T, S]``, and the logarithm of what each row was divided by, ``[..., T]``."""
-    shares = [normalized(np.asarray(reading, dtype=np.float64)) for reading in readings]
-    if len({share.shape for share in shares}) != 1:
-        raise ValueError(f"readings of different shapes: {[share.shape for share in shares]}")
-    logs = sum(exponent * np.log(share + floor) for share, exponent in zip(shares, exponents, strict=True))
-    there = np.any([share > 0 for share in shares], axis=0)
-    logs = np.where(there, logs, -np.inf)
-    highest = logs.max(axis=-1, keepdims=True, initial=-np.inf)
-    highest = np.where(np.isfinite(highest), highest, 0.0)
-    values = np.exp(logs - highest)
-    with np.errstate(divide="ignore"):
-        total = np.log(values.sum(axis=-1)) + highest[..., 0]
-    return normalized(values), total
-
-
 def _share_of_null(soft: np.ndarray, null: np.ndarray) -> np.ndarray:
     """``[..., T]``: null as a share of what the words of its row have."""
     total = np.maximum(soft, 0).sum(axis=-1)
@@ -214,48 +196,28 @@ def with_posterior(soft: np.ndarray, posterior: np.ndarray) -> np.ndarray:
     return normalized(soft * (np.maximum(posterior, 0) + POSTERIOR_FLOOR) ** POSTERIOR_EXPONENT)
 
 
-def own_agreement(soft: np.ndarray) -> np.ndarray:
-    """One direction alone: the :func:`.symmetrize.agreement` of a soft alignment's rows with its columns.
+TWO_LOOKS = "two looks"
+REVERSED = "the other direction"
+BOTH = "both directions"
+"""Names in pictures, in tables and on the page."""
 
-    ``[T, S]`` -> ``[T, S]``. A source word that several target words claim is shared among them, as the model of the
-    other direction would do. :func:`.symmetrize.symmetrize_soft` makes links of it.
 
-    >>> own_agreement(np.array([[0.9, 0.1], [0.9, 0.1]])).round(2).tolist()
-    [[0.67, 0.22], [0.67, 0.22]]
+def look_name(reading: Reading) -> str:
+    """Return how one look is called in pictures and on the page.
+
+    >>> look_name(Reading("norms", 0, 1, "awi"))
+    'AWI look (norms 1.2)'
     """
-    rows = normalized(soft)
-    return agreement(rows, normalized(rows.T))
+    head = "" if reading.head is None else f".{reading.head + 1}"
+    return f"{reading.step.upper()} look ({reading.method} {reading.layer + 1}{head})"
 
 
-def agree(forward: np.ndarray, backward: np.ndarray | None = None) -> np.ndarray:
-    """How much two directions agree on every pair of words, with regard to the pairs beside it: -> ``[T, S]``.
+def product_name(expert: Expert) -> str:
+    """Return how the product of an expert's readings is called: 'two looks', or the look itself if it is one.
 
-    ``forward`` is ``[T, S]``, ``backward`` ``[S, T]``; without it one direction agrees with itself, as in
-    :func:`own_agreement`. Both are multiplied by :func:`neighbour_support`, and their agreement is taken again.
-    :func:`.symmetrize.symmetrize_soft` makes links of it.
-
-    >>> agree(np.array([[0.8, 0.2], [0.3, 0.7]])).round(2).tolist()
-    [[0.84, 0.14], [0.2, 0.83]]
+    >>> product_name(Expert((Reading("norms", 0, 1, "awi"), Reading("norms", 2, None, "awo")), (1.0, 1.0)))
+    'two looks'
     """
-    one = normalized(np.asarray(forward, dtype=np.float64))
-    other = normalized(one.T if backward is None else np.asarray(backward, dtype=np.float64))
-    support = neighbour_support(agreement(one, other))
-    one = normalized(one * support)
-    return agreement(one, normalized(one.T if backward is None else other * support.T))
-
-
-def neighbour_support(agreed: np.ndarray, alone: float = ALONE) -> np.ndarray:
-    """A factor for every pair of words: ``[T, S]`` -> ``[T, S]``, the root of ``alone`` plus what its neighbours agree.
-
-    Words that stand side by side mostly have translations that stand side by side, so the neighbours are the pair of
-    previous words and the pair of next words; their mean agreement counts. Sentences begin and end together: before
-    the two first words and after the two last ones the agreement is full.
-
-    >>> neighbour_support(np.array([[0.5, 0.0], [0.0, 0.7]])).round(2).tolist()
-    [[1.16, 0.71], [0.71, 1.12]]
-    """
-    height, width = agreed.shape
-    framed = np.zeros((height + 2, width + 2))
-    framed[1:-1, 1:-1] = agreed
-    framed[0, 0] = framed[-1, -1] = 1.0
-    return np.sqrt(alone + (framed[:-2, :-2] + framed[2:, 2:]) / 2)
+    if len(expert.readings) == 1:
+        return look_name(expert.readings[0])
+    return TWO_LOOKS if len(expert.readings) == 2 else f"{len(expert.readings)} looks"

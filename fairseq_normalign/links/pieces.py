@@ -121,35 +121,6 @@ def segment(
     return Segmentation(tuple(words), tuple(spans), tuple(sorted(lost)))
 
 
-def check_words(
-    segmentation: Segmentation, words: Sequence[str], *, unknown: str | None = None, place: str = "pieces"
-) -> None:
-    """Raise an error that shows both when the pieces do not spell ``words``.
-
-    A word in which the piece ``unknown`` (for example ``<unk>``) occurs may stand for any word. ``place`` opens the
-    message: a file and line, or which side of which sentence.
-    """
-    found = segmentation.words
-    wrong = next(
-        (
-            position
-            for position, (ours, given) in enumerate(zip(found, words, strict=False))
-            if ours != given and not (unknown and unknown in ours)
-        ),
-        None,
-    )
-    if wrong is None and len(found) == len(words):
-        return
-    where = (
-        f"word {wrong + 1} is '{found[wrong]}' in pieces, '{words[wrong]}' as given"
-        if wrong is not None
-        else f"{len(found)} words in pieces, {len(words)} as given"
-    )
-    raise NormalignError(
-        f"{place}: the pieces do not spell the words: {where}; {' '.join(found)!r} / {' '.join(words)!r}"
-    )
-
-
 def _runs(special_at: Sequence[bool]) -> list[Span]:
     """Return the ranges without specials, half-open."""
     borders = [-1, *(position for position, special in enumerate(special_at) if special), len(special_at)]

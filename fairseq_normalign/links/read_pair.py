@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from ..errors import NormalignError
-from .decide import Array, Link, argmax_links, threshold_links
+from .decide import Array, Link, best_sources, links_of_sources, normalized
 from .gold import Gold
 from .pieces import Sentence
 from .readings import MethodReading, Reading
-from .steps_to_words import normalized, to_words
+from .words import to_words
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,6 @@ def soft_of(pair: ReadPair, reading: Reading, level: str = "word") -> Array | No
 
     None where the method gave links only, or where the pieces are not known.
 
-    >>> import numpy as np
     >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
     >>> pair = ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))})
     >>> soft_of(pair, Reading("norms", 0))
@@ -72,7 +73,6 @@ def links_of(pair: ReadPair, reading: Reading, *, threshold: float | None = None
 
     With ``threshold`` every link whose share of its row is larger.
 
-    >>> import numpy as np
     >>> sides = Sentence.of_words(["ja"]), Sentence.of_words(["yes"])
     >>> links_of(ReadPair(0, *sides, {"norms": MethodReading(words=np.array([[[0.5]]]))}), Reading("norms", 0))
     [(0, 0)]
@@ -83,7 +83,9 @@ def links_of(pair: ReadPair, reading: Reading, *, threshold: float | None = None
     soft = soft_of(pair, reading, level)
     if soft is None:
         return []
-    return argmax_links(soft) if threshold is None else threshold_links(normalized(soft), threshold)
+    if threshold is None:
+        return links_of_sources(best_sources(soft))
+    return [(source, target) for source, target in np.argwhere(threshold < normalized(soft).T).tolist()]
 
 
 def _found(pair: ReadPair, reading: Reading) -> MethodReading:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from .decide import Link
-from .steps_to_words import STEPS
+from .words import STEPS
 
 EACH: Final = -1
 """In the place of a head: each head by itself."""

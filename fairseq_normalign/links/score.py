@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import NormalignError
 from .decide import Array, Link
-from .formats import Block
+from .formats import AlignmentFile, Block, Lengths, in_step
 from .gold import Gold
 
 COUNTS = ("links", "sure", "possible", "sure_hits", "possible_hits")
@@ -187,3 +187,202 @@ def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.i
     )
     numbers: Array = (sentence * number(width) + source) * number(width) + target
     return numbers
+
+
+# -- files ------------------------------------------------------------------------------------------------------------
+
+GOOD_SHARE = 0.4
+"""Another base or direction is suggested only when it makes at least this share of the links right: by chance a poor
+alignment may do better with source and target exchanged, a good one does not."""
+
+SentenceSink = Callable[[int, int, np.ndarray], None]
+"""Called with the number of a system, the position of the first sentence, and the counts ``[n, 5]`` of a block."""
+
+
+@dataclass
+class Totals:
+    """What a pass over gold and hypotheses found; ``counts`` is ``[K, 5]``, one row per hypothesis file.
+
+    ``per_sentence`` holds ``[N, 5]`` per hypothesis file when that was asked for.
+    """
+
+    sentences: int
+    goldless: int
+    counts: np.ndarray
+    per_sentence: list[np.ndarray] = field(default_factory=list)
+
+
+def evaluate(
+    gold: AlignmentFile,
+    hypotheses: Sequence[AlignmentFile],
+    lengths: Lengths | None = None,
+    *,
+    keep: bool = False,
+    skip_goldless: bool = False,
+    sink: SentenceSink | None = None,
+    warn: Callable[[str], None] = lambda message: None,
+) -> Totals:
+    """Count the links of each hypothesis file against the gold; memory does not grow with the files unless ``keep``.
+
+    A sentence without any gold link is scored like the others (its links are all wrong) unless ``skip_goldless``.
+    """
+    totals = Totals(0, 0, np.zeros((len(hypotheses), len(COUNTS)), dtype=np.int64))
+    kept: list[list[np.ndarray]] = [[] for _ in hypotheses]
+    unchecked = set(range(len(hypotheses)))
+    for wanted, *blocks in in_step([gold, *hypotheses], lengths):
+        has_gold = np.bincount(wanted.sentence, minlength=wanted.count) > 0
+        for number, block in enumerate(blocks):
+            if number in unchecked and len(block) and len(wanted):
+                check_agreement(gold, wanted, hypotheses[number], block, warn)
+                unchecked.discard(number)
+            counts = count_blocks(wanted, block)
+            if sink:
+                sink(number, totals.sentences, counts)
+            if skip_goldless:
+                counts = counts[has_gold]
+            totals.counts[number] += counts.sum(axis=0)
+            if keep:
+                kept[number].append(counts)
+        totals.sentences += wanted.count
+        totals.goldless += int(wanted.count - has_gold.sum())
+    totals.per_sentence = [np.concatenate(parts) for parts in kept if parts]
+    return totals
+
+
+def check_agreement(
+    gold: AlignmentFile, wanted: Block, file: AlignmentFile, block: Block, warn: Callable[[str], None]
+) -> None:
+    """Raise an error when a file fits the gold far better with another base or direction; warn if those were given."""
+    bases = f"{gold.options.base} and {file.options.base}"
+    readings = {
+        "with source and target exchanged": (block.reversed(), file.reverse_given, file.options.reverse),
+        "with its indices one higher": (block.shifted(1), file.base_given, bases),
+        "with its indices one lower": (block.shifted(-1), file.base_given, bases),
+    }
+    for reading, (other, given, options) in readings.items():
+        here, there = _hits(wanted, block), _hits(wanted, other)
+        only_here, only_there = np.count_nonzero(here & ~there), np.count_nonzero(there & ~here)
+        clearly = only_there > 2 * only_here and only_there - only_here > 3 * np.sqrt(only_there + only_here)
+        if clearly and np.count_nonzero(there) > GOOD_SHARE * len(block):
+            found = f"{file.name}: {np.count_nonzero(here)} of {len(block)} links are in {gold.name}"
+            message = f"{found}, but {np.count_nonzero(there)} {reading}"
+            if given:
+                warn(f"{message}; check {options}")
+            else:
+                raise NormalignError(f"{message}; say how to read it with {options}")
+
+
+def _hits(wanted: Block, block: Block) -> np.ndarray:
+    """``[L]``: whether each link of ``block`` is a link of ``wanted``."""
+    width = 2 + max(int(side.max(initial=0)) for b in (wanted, block) for side in (b.source, b.target))
+    inside = (block.source >= 0) & (block.target >= 0)
+    return np.isin(link_numbers(block, width), link_numbers(wanted, width)) & inside
+
+
+# -- significance -----------------------------------------------------------------------------------------------------
+#
+# K systems, N sentences; counts are [N, 5] in the order of COUNTS.
+
+_CELLS = 1 << 22  # draws held at once
+_ROUNDING = 1e-12  # a difference as large as the observed one counts, whatever the order it was summed in
+
+
+@dataclass(frozen=True)
+class SignificanceTest:
+    """A system against the first: ``difference`` of a metric (system minus first) and two-sided p-values."""
+
+    difference: float
+    p_bootstrap: float
+    p_randomization: float
+
+
+def bootstrap(
+    systems: Sequence[np.ndarray], samples: int, *, seed: int, alpha: float = 0.5
+) -> list[dict[str, np.ndarray]]:
+    """Return the metrics of each system on the same resamplings of the sentences: K dicts of arrays [samples].
+
+    >>> bootstrap([np.array([[1, 1, 1, 1, 1]])], 3, seed=1)[0]["aer"].tolist()
+    [0.0, 0.0, 0.0]
+    """
+    stacked = _stacked(systems, samples)
+    sums = np.concatenate([weights @ stacked for weights in _resamplings(len(stacked), samples, seed)])
+    sums = sums.reshape(samples, len(systems), -1)
+    return [metrics_of(sums[:, system], alpha=alpha) for system in range(len(systems))]
+
+
+def intervals(resampled: dict[str, np.ndarray], level: float = 0.95) -> dict[str, tuple[float, float]]:
+    """Return the middle ``level`` of what :func:`bootstrap` gave for one system, by metric.
+
+    >>> intervals(bootstrap([np.array([[1, 1, 1, 1, 1]])], 3, seed=1)[0])["aer"]
+    (0.0, 0.0)
+    """
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    return {name: tuple(np.quantile(resampled[name], tails).tolist()) for name in METRICS}
+
+
+def compare_to_first(
+    systems: Sequence[np.ndarray], *, samples: int, trials: int, seed: int, metric: str = "aer", alpha: float = 0.5
+) -> list[SignificanceTest]:
+    """Test each system but the first against the first, in one metric: K - 1 tests.
+
+    Paired bootstrap: how often the difference on a resampling strays from its mean by as much as the observed
+    difference. Approximate randomization: how often exchanging the two systems' outputs on random sentences gives a
+    difference as large. Both count the observed case itself, so no p is 0.
+
+    >>> same = np.array([[1, 1, 1, 1, 1]])
+    >>> compare_to_first([same, same], samples=9, trials=9, seed=1)[0].difference
+    0.0
+    """
+    if metric not in METRICS:
+        raise NormalignError(f"unknown metric '{metric}'; choose one of {', '.join(METRICS)}")
+    resampled = [values[metric] for values in bootstrap(systems, samples, seed=seed, alpha=alpha)]
+
+    def value(counts: np.ndarray) -> np.ndarray:
+        return metrics_of(counts, alpha=alpha)[metric]
+
+    first = systems[0]
+    comparisons = []
+    for system, sampled in zip(systems[1:], resampled[1:], strict=True):
+        observed = float(value(system.sum(axis=0)) - value(first.sum(axis=0)))
+        differences = sampled - resampled[0]
+        strayed = np.count_nonzero(np.abs(differences - differences.mean()) >= abs(observed) - _ROUNDING)
+        shuffled = _exchanged(first, system, value, trials, seed)
+        as_large = np.count_nonzero(np.abs(shuffled) >= abs(observed) - _ROUNDING)
+        comparisons.append(SignificanceTest(observed, (strayed + 1) / (samples + 1), (as_large + 1) / (trials + 1)))
+    return comparisons
+
+
+def _exchanged(
+    first: np.ndarray, system: np.ndarray, value: Callable[[np.ndarray], np.ndarray], trials: int, seed: int
+) -> np.ndarray:
+    """``[trials]``: the difference after exchanging the two systems on a random half of the sentences."""
+    generator = np.random.default_rng(seed)
+    gap = (first - system).astype(np.float64)
+    differences = []
+    for many in _chunks(len(first), trials):
+        moved = generator.integers(2, size=(many, len(first)), dtype=np.int8).astype(np.float64) @ gap
+        differences.append(value(system.sum(axis=0) + moved) - value(first.sum(axis=0) - moved))
+    return np.concatenate(differences)
+
+
+def _stacked(systems: Sequence[np.ndarray], samples: int) -> np.ndarray:
+    """``[N, 5 K]``."""
+    if samples < 1:
+        raise NormalignError(f"the number of bootstrap samples is at least 1, not {samples}")
+    if not systems or not len(systems[0]):
+        raise NormalignError("there are no sentences to draw samples from")
+    return np.concatenate(systems, axis=1).astype(np.float64)
+
+
+def _resamplings(sentences: int, samples: int, seed: int) -> Iterator[np.ndarray]:
+    """How often each sentence was drawn: arrays ``[some, sentences]``, ``samples`` rows in all."""
+    generator = np.random.default_rng(seed)
+    for many in _chunks(sentences, samples):
+        drawn = generator.integers(sentences, size=(many, sentences)) + np.arange(many)[:, None] * sentences
+        yield np.bincount(drawn.ravel(), minlength=many * sentences).reshape(many, sentences).astype(np.float64)
+
+
+def _chunks(sentences: int, samples: int) -> Iterator[int]:
+    at_once = max(1, _CELLS // sentences)
+    for start in range(0, samples, at_once):
+        yield min(at_once, samples - start)

@@ -20,7 +20,7 @@ from ..links.pieces import Segmentation, Sentence
 from ..links.read_pair import PairFlags, ReadPair
 from ..links.readings import MethodReading, Reading, ReadingShape
 from ..links.score import COUNTS, Counts, metrics_of
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from .quantize import QUANTIZATION_STEPS, SIGNED_STEPS, keep_argmax, pack, quantize
 
 _ROUNDS = 4

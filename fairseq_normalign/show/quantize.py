@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..links.decide import best_sources
-from ..links.merge import merge
 from ..links.pieces import Span
-from ..links.steps_to_words import rows_of
+from ..links.words import rows_of
 
 QUANTIZATION_STEPS = 4095
 """Values are whole multiples of scale = largest value of the matrix / QUANTIZATION_STEPS (half as many steps
@@ -47,16 +46,23 @@ def keep_argmax(
     if not target or not source:
         return False
     rows, exact_rows = (rows_of(array, step) if step else array for array in (levels, soft))
-    exact = merge(exact_rows, target, source)
+    exact = _merged(exact_rows, target, source)
     wanted, most = best_sources(exact), _most(soft)
     for number in range(_ROUNDS):
-        rounded = merge(rows, target, source)
+        rounded = _merged(rows, target, source)
         wrong = (wanted >= 0) & (best_sources(rounded) != wanted)
         if not wrong.any():
             return number > 0
         for place in map(tuple, np.argwhere(wrong)):
             _raise_winner(rows[place[:-1]], target[place[-1]], source[wanted[place]], most)
     return True
+
+
+def _merged(rows: np.ndarray, target: Sequence[Span], source: Sequence[Span]) -> np.ndarray:
+    """Sum over the pieces of source words, mean over those of target words: [..., T, S] -> words [..., T, S]."""
+    columns = np.stack([rows[..., start:stop].sum(axis=-1) for start, stop in source], axis=-1)
+    means = [columns[..., start:stop, :].sum(axis=-2) / (stop - start) for start, stop in target]
+    return np.stack(means, axis=-2)
 
 
 def _raise_winner(rows: np.ndarray, target: Span, source: Span, most: int) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import json_text, one_line
-from ..links.score import COUNTS, METRICS, Score
-from ..links.significance import SignificanceTest
+from ..links.score import COUNTS, METRICS, Score, SignificanceTest
 
 STYLES = ("table", "tsv", "json", "latex")
 

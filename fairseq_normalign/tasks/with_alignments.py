@@ -32,7 +32,7 @@ from ..hosts.options import prepare_modules
 from ..links.decide import NULL_POLICIES
 from ..links.dump import DumpWriter
 from ..links.pieces import LEVELS
-from ..links.steps_to_words import STEPS
+from ..links.words import STEPS
 from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,

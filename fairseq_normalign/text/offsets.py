@@ -22,8 +22,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 
-import numpy as np
-
 from ..errors import NormalignError
 from ..links.pieces import Span, bytes_of
 
@@ -123,23 +121,6 @@ def piece_ranges(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[S
             last = ranges[-1][1] - 1 if ranges else found[known[0]][0]
             ranges.append((last, last + 1))
     return ranges
-
-
-def word_shares(words: Sequence[Span], pieces: Sequence[Span | None]) -> np.ndarray:
-    """``[words, pieces]``: the share of each piece that belongs to each word.
-
-    The share is counted in characters, white space between words left out; columns add up to one, those of special
-    pieces to zero. :func:`fairseq_normalign.links.shares.merge_shared` makes soft alignments between words from it.
-
-        >>> word_shares([(0, 2), (3, 9)], [(0, 9), (0, 2), None]).tolist()
-        [[0.25, 1.0, 0.0], [0.75, 0.0, 0.0]]
-    """
-    shares = np.zeros((len(words), len(pieces)))
-    for piece, span in enumerate(pieces):
-        for word in _words_of(words, span):
-            start, end = words[word]
-            shares[word, piece] = max(1, min(end, span[1]) - max(start, span[0])) if span else 0
-    return shares / np.maximum(shares.sum(axis=0, keepdims=True), 1)
 
 
 def _words_of(words: Sequence[Span], span: Span | None) -> range | tuple[int]:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.links.evaluate import evaluate
 from fairseq_normalign.links.formats import open_alignment
-from fairseq_normalign.links.significance import bootstrap
+from fairseq_normalign.links.score import bootstrap, evaluate
 
 DISTINCT = 10_000
 GOLD_SIZE = 508

@@ -11,7 +11,7 @@ from fairseq_normalign.align.every_reading import read_pairs
 from fairseq_normalign.align.options import AlignmentOptions
 from fairseq_normalign.cli import main
 from fairseq_normalign.hosts.options import ModelOptions
-from fairseq_normalign.links.steps_to_words import to_words
+from fairseq_normalign.links.words import to_words
 from fairseq_normalign.text.options import TextOptions
 
 

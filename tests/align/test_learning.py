@@ -13,7 +13,7 @@ from fairseq_normalign.align.bitext import Bitext
 from fairseq_normalign.align.directions import Keep
 from fairseq_normalign.align.learning import learned_posteriors
 from fairseq_normalign.cli import main
-from fairseq_normalign.links.steps_to_words import normalized
+from fairseq_normalign.links.decide import normalized
 
 TEXT = tuple(str(toy.FOLDER / f"text.{language}") for language in toy.LANGUAGES)
 

@@ -13,9 +13,9 @@ from tiny_pair import LONGEST, write_text
 
 from fairseq_normalign.align import bitext
 from fairseq_normalign.cli import main
+from fairseq_normalign.links.decide import agree, symmetrize_soft
 from fairseq_normalign.links.dump import Dump
-from fairseq_normalign.links.experts import agree
-from fairseq_normalign.links.symmetrize import symmetrize, symmetrize_soft
+from fairseq_normalign.links.symmetrize import symmetrize
 from fairseq_normalign.resumable import ResumableFiles
 
 REPOSITORY = Path(__file__).resolve().parents[2]

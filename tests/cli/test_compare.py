@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.cli import main
-from fairseq_normalign.links.decide_links import agreed_links
+from fairseq_normalign.links.decide import decide
 from fairseq_normalign.links.gold import read_gold, read_links
 from fairseq_normalign.links.score import score
 from tests.cli.tiny_pair import write_text
@@ -57,7 +57,10 @@ def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gol
         assert run("align", *arguments, "--layer", layer, "--step", step, "-o", tmp_path / "links",
                    "--soft", tmp_path / "soft") == 0  # fmt: skip
         softs.append((tmp_path / "soft").read_text().splitlines())
-    links = [agreed_links(*map(matrix, lines), "agreed-union", 0.1)[0] for lines in zip(*softs, strict=True)]
+    links = [
+        decide(matrix(one), "agreed-union", backward=matrix(other), floor=0.1)[0]
+        for one, other in zip(*softs, strict=True)
+    ]
     assert found["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
 
 

@@ -1,3 +1,7 @@
+"""Decisions against the obvious loops."""
+
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,71 +9,169 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.decide import (
-    argmax_links,
-    link_final_punctuation,
-    mutual_argmax_links,
-    threshold_links,
-    top_k_links,
-)
+from fairseq_normalign.links.decide import agree, agreement, best_sources, decide, neighbour_support, parse_decision
+from fairseq_normalign.links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 
+RANDOM = np.random.default_rng(5)
 SOFT = arrays.arrays(
     np.float64, arrays.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=6), elements=st.integers(0, 3)
 )
 
 
-@given(SOFT)
-def test_argmax_is_the_first_largest_of_each_row_that_has_any(soft):
-    expected = [(row.tolist().index(max(row)), t) for t, row in enumerate(soft) if any(row)]
-    assert argmax_links(soft) == sorted(expected)
+def links(soft, decision="argmax", **options):
+    return decide(np.asarray(soft, dtype=float), decision, **options)[0]
 
 
-@given(SOFT)
-def test_top_one_is_argmax_and_top_all_is_every_weight(soft):
-    assert top_k_links(soft, 1) == argmax_links(soft)
-    assert top_k_links(soft, soft.size) == [(s, t) for s, t in sorted(np.argwhere(soft.T).tolist())] or not soft.any()
+def shares(soft):
+    return soft / np.where(soft.sum(axis=1, keepdims=True) > 0, soft.sum(axis=1, keepdims=True), 1)
+
+
+def best_of_rows(soft):
+    """The first largest value of each row that has any."""
+    return {(row.tolist().index(max(row)), t) for t, row in enumerate(soft) if any(row)}
 
 
 @given(SOFT, st.integers(1, 4))
-def test_top_k_has_k_links_or_all_there_are(soft, k):
+def test_argmax_and_top_k(soft, k):
+    assert links(soft) == links(soft, "top-k:1") == sorted(best_of_rows(soft))
+    found = links(soft, f"top-k:{k}")
     for t, row in enumerate(soft):
-        chosen = [row[s] for s, target in top_k_links(soft, k) if target == t]
+        chosen = [row[s] for s, target in found if target == t]
         assert sorted(chosen, reverse=True) == [value for value in sorted(row, reverse=True)[:k] if value]
 
 
-@given(SOFT, st.integers(0, 3))
-def test_threshold_is_strict(soft, threshold):
-    expected = [(s, t) for t, row in enumerate(soft) for s, value in enumerate(row) if value > threshold]
-    assert threshold_links(soft, threshold) == sorted(expected)
+@given(SOFT, st.sampled_from([0.0, 0.25, 0.5]))
+def test_a_threshold_is_on_the_share_of_the_target_word(soft, threshold):
+    expected = [(s, t) for t, row in enumerate(shares(soft)) for s, value in enumerate(row) if value > threshold]
+    assert links(soft, f"threshold:{threshold}") == sorted(expected)
 
 
-@given(SOFT, st.integers(0, 99))
-def test_mutual_argmax_is_what_both_directions_say(forward, seed):
-    backward = np.random.default_rng(seed).random(forward.shape[::-1])
-    turned = {(s, t) for t, s in argmax_links(backward)}
-    assert mutual_argmax_links(forward, backward) == sorted(set(argmax_links(forward)) & turned)
+def both_best(forward, backward):
+    return best_of_rows(forward) & {(s, t) for t, s in best_of_rows(backward)}
+
+
+def slow_itermax(forward, backward):
+    """The description in the paper, pair by pair."""
+    targets, sources = forward.shape
+    found = both_best(forward, backward)
+    if min(forward.shape) <= 2 or len({s for s, _ in found}) == sources or len({t for _, t in found}) == targets:
+        return found
+    one, other = forward.copy(), backward.copy()
+    for t in range(targets):
+        for s in range(sources):
+            factor = (1, 0.9, 0)[any(s == a for a, _ in found) + any(t == b for _, b in found)]
+            one[t, s] *= factor
+            other[s, t] *= factor
+    return found | both_best(one, other)
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_mutual_and_itermax(seed):
+    chance = np.random.default_rng(seed)
+    soft = chance.random((chance.integers(1, 9), chance.integers(1, 9)))
+    sides = shares(soft), shares(shares(soft).T)
+    assert links(soft, "mutual") == sorted(both_best(*sides))
+    assert links(soft, "itermax") == sorted(slow_itermax(*sides))
 
 
 def test_null_policies():
     soft, null = np.array([[0.5, 0.2], [0.1, 0.2], [0.3, 0.3]]), np.array([0.3, 0.7, 0.3])
-    assert argmax_links(soft, null=null) == [(0, 0), (0, 2), (1, 1)]
-    assert argmax_links(soft, null=null, policy="unaligned") == [(0, 0), (0, 2)]
-    assert top_k_links(soft, 2, null=null, policy="unaligned") == [(0, 0), (0, 2), (1, 0), (1, 2)]
+    assert links(soft, null=null) == [(0, 0), (0, 2), (1, 1)]
+    for decision in ("argmax", "mutual", "itermax", "grow-diag", "top-k:2", "threshold:0"):
+        found = links(soft, decision, null=null, policy="unaligned")
+        assert found
+        assert all(target != 1 for _, target in found), decision
     with pytest.raises(NormalignError, match="best, unaligned"):
-        argmax_links(soft, null=null, policy="drop")
+        links(soft, null=null, policy="drop")
     with pytest.raises(NormalignError, match="target word 2 is NaN"):
-        argmax_links(soft, null=np.array([0, np.nan, 0]), policy="unaligned")
+        links(soft, null=np.array([0, np.nan, 0]), policy="unaligned")
 
 
 def test_nan_is_an_error_and_no_source_means_no_links():
     with pytest.raises(NormalignError, match="target word 2, source word 1 is NaN"):
-        argmax_links(np.array([[1.0, 2.0], [np.nan, 1.0]]))
-    assert argmax_links(np.zeros((3, 0))) == []
-    assert argmax_links(np.zeros((0, 3))) == []
+        links([[1.0, 2.0], [np.nan, 1.0]])
+    for shape in ((3, 0), (0, 3)):
+        for decision in ("argmax", "mutual", "itermax", "grow-diag", "top-k:2", "threshold:0"):
+            assert links(np.zeros(shape), decision) == []
+    assert best_sources(np.zeros((2, 3, 0))).tolist() == [[-1, -1, -1]] * 2
 
 
-def test_final_punctuation_rule():
-    links = [(0, 0), (1, 1), (2, 0), (1, 2)]
-    assert link_final_punctuation(links, ["a", "b", "."], ["c", "d", "!"]) == [(0, 0), (1, 1), (2, 2)]
-    assert link_final_punctuation(links, ["a", "b", "c"], ["c", "d", "."]) == sorted(links)
-    assert link_final_punctuation([], [], ["."]) == []
+@pytest.mark.parametrize("text", ["best", "top-k", "top-k:0", "top-k:1.5", "threshold:2", "threshold:x", "mutual:2"])
+def test_what_is_no_decision(text):
+    with pytest.raises(NormalignError, match=text):
+        parse_decision(text)
+
+
+def test_how_sure_a_link_is_follows_the_decision():
+    soft = RANDOM.random((3, 4))
+    np.testing.assert_allclose(decide(soft, "top-k:2")[1], shares(soft))
+    np.testing.assert_allclose(decide(soft, "itermax")[1], agree(soft))
+
+
+# -- what two directions agree on -------------------------------------------------------------------------------------
+
+
+def slow_support(agreed):
+    height, width = agreed.shape
+    found = np.zeros((height, width))
+    for t in range(height):
+        for s in range(width):
+            before = agreed[t - 1, s - 1] if t and s else float(t == s == 0)
+            last = float((t, s) == (height - 1, width - 1))
+            after = agreed[t + 1, s + 1] if t + 1 < height and s + 1 < width else last
+            found[t, s] = (0.5 + (before + after) / 2) ** 0.5
+    return found
+
+
+@pytest.mark.parametrize("size", [(3, 4), (1, 1), (1, 3), (2, 2)])
+def test_agree_is_the_slow_formula(size):
+    forward, backward = RANDOM.random(size), RANDOM.random(size[::-1])
+    agreed = RANDOM.random(size)
+    np.testing.assert_allclose(neighbour_support(agreed), slow_support(agreed))
+    rows, columns = shares(forward), shares(backward)
+    support = slow_support(np.sqrt(rows * columns.T))
+    expected = np.sqrt(shares(rows * support) * shares(columns * support.T).T)
+    np.testing.assert_allclose(agree(forward, backward), expected)
+
+    support = slow_support(np.sqrt(rows * shares(rows.T).T))
+    rows = shares(rows * support)
+    np.testing.assert_allclose(agree(forward), np.sqrt(rows * shares(rows.T).T))
+
+
+def test_agree_of_empty_sides():
+    assert agree(np.zeros((2, 0))).shape == (2, 0)
+    assert agree(np.zeros((0, 2)), np.zeros((2, 0))).shape == (0, 2)
+
+
+def test_a_sure_direction_outvotes_an_unsure_one():
+    forward = np.array([[0.4, 0.6], [0.5, 0.5]])  # unsure of both target words
+    backward = np.array([[0.9, 0.1], [0.1, 0.9]])  # sure of both source words
+    assert links(forward, "agreed-intersection", backward=backward) == [(0, 0), (1, 1)]
+    assert symmetrize([(1, 0), (0, 1)], [(0, 0), (1, 1)], "intersection") == []  # link by link nothing is left
+
+
+@pytest.mark.parametrize("method", SOFT_SYMMETRIZATIONS)
+def test_two_directions_against_a_loop_over_words(method):
+    for _ in range(30):
+        forward, backward = RANDOM.random((3, 4)) ** 4, RANDOM.random((4, 3)) ** 4
+        agreed = agree(forward, backward)
+        turned = [(s, t) for t, s in best_of_rows(agreed.T)]
+        expected = symmetrize(best_of_rows(agreed), turned, method.removeprefix("agreed-"))
+        assert links(forward, method, backward=backward) == expected
+        above = [(s, t) for s, t in expected if agreed[t, s] > 0.3]
+        assert links(forward, method, backward=backward, floor=0.3) == above
+
+
+def test_decisions_by_what_two_directions_agree_on():
+    forward, backward = RANDOM.random((5, 6)), RANDOM.random((6, 5))
+    found = {name: links(forward, name, backward=backward, floor=0.1) for name in ("mutual", "grow-diag")}
+    assert found["mutual"] == links(forward, "agreed-intersection", backward=backward, floor=0.1)
+    assert found["grow-diag"] == links(forward, "agreed-grow-diag", backward=backward, floor=0.1)
+    assert len(links(forward, "threshold:0", backward=backward, floor=0.3)) == forward.size
+
+
+def test_mistakes():
+    with pytest.raises(ValueError, match="same sentence pair"):
+        agreement(np.ones((2, 3)), np.ones((2, 3)))
+    with pytest.raises(NormalignError, match="agreed-grow-diag"):
+        links(np.ones((1, 1)), "agreed-most", backward=np.ones((1, 1)))

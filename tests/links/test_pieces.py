@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.pieces import SCHEMES, Segmentation, check_words, segment
+from fairseq_normalign.links.pieces import SCHEMES, Segmentation, segment
 
 EXAMPLES = [
     ("subword_nmt", "a@@ b@@ c d e@@ f", ("abc", "d", "ef"), ((0, 3), (3, 4), (4, 6))),
@@ -80,20 +80,3 @@ def test_splitting_words_and_joining_them_again(words, data):
         cut = data.draw(st.integers(0, len(word) - 1))
         pieces += [word[:cut] + "@@", word[cut:]] if cut else [word]
     assert segment(pieces).words == tuple(words)
-    check_words(segment(pieces), words)
-
-
-def test_check_words_shows_both():
-    with pytest.raises(NormalignError) as error:
-        check_words(segment(["a@@", "b", "c"]), ["ab", "d"], place="line 7")
-    assert str(error.value).startswith("line 7: ")
-    assert "'ab c'" in str(error.value)
-    assert "'ab d'" in str(error.value)
-    with pytest.raises(NormalignError, match="2 words in pieces, 1 as given"):
-        check_words(segment(["a", "b"]), ["a"])
-
-
-def test_check_words_lets_the_unknown_piece_stand_for_any_word():
-    check_words(segment(["<unk>", "b"]), ["x", "b"], unknown="<unk>")
-    with pytest.raises(NormalignError):
-        check_words(segment(["<unk>", "b"]), ["x", "b"])

@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from fairseq_normalign.analysis.pair_counts import pair_counts
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.merge import merge
 from fairseq_normalign.links.read_pair import links_of, soft_of
 from fairseq_normalign.links.readings import Reading, every_reading
 from fairseq_normalign.links.score import metrics_of, score
-from fairseq_normalign.links.steps_to_words import STEPS, rows_of
+from fairseq_normalign.links.words import STEPS, merge, rows_of
 from fairseq_normalign.show.quantize import (
     QUANTIZATION_STEPS,
     SIGNED_STEPS,

@@ -7,14 +7,11 @@ import os
 import random
 import unicodedata
 
-import numpy as np
 import pytest
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.merge import merge
 from fairseq_normalign.links.pieces import _BYTE_OF
-from fairseq_normalign.links.shares import merge_shared
-from fairseq_normalign.text.offsets import piece_spans, piece_texts, pieces_of_words, word_shares
+from fairseq_normalign.text.offsets import piece_spans, piece_texts, pieces_of_words
 from fairseq_normalign.text.words import space_words, words_at
 
 from .random_lines import random_line
@@ -204,22 +201,6 @@ def test_a_line_that_has_nothing_to_do_with_its_pieces_is_no_error():
 )
 def test_spans(line, texts, spans):
     assert piece_spans(line, texts) == spans
-
-
-def test_shares_add_up_and_merge_as_without_sharing():
-    rng = np.random.default_rng(0)
-    soft = rng.random((5, 6))
-    words_t, pieces_t = [(0, 4), (5, 9)], [(0, 2), (2, 4), (5, 6), (6, 7), (7, 9)]
-    words_s, pieces_s = [(0, 3), (4, 6), (7, 8)], [(0, 1), (1, 3), (4, 6), (7, 7), (7, 8), None]
-    target, source = word_shares(words_t, pieces_t), word_shares(words_s, pieces_s)
-    assert source.sum(axis=0).tolist() == [1, 1, 1, 1, 1, 0]
-    expected = merge(soft, [(0, 2), (2, 5)], [(0, 2), (2, 3), (3, 5)])
-    np.testing.assert_allclose(merge_shared(soft, target, source), expected, rtol=1e-12)
-    shared = word_shares([(0, 2), (3, 6)], [(0, 6)])
-    assert shared.tolist() == [[0.4], [0.6]]
-    assert word_shares([(0, 1)], [None]).tolist() == [[0.0]]
-    with pytest.raises(ValueError, match="has not the 5 target"):
-        merge_shared(soft.T, target, source)
 
 
 def test_an_unknown_scheme_is_refused():

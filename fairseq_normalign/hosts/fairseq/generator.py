@@ -13,10 +13,9 @@ import torch
 from torch import Tensor
 
 from ...errors import NormalignError
-from ...links.decide import best_sources
+from ...links.decide import best_sources, normalized
 from ...links.dump import DumpWriter
 from ...links.pieces import Sentence
-from ...links.steps_to_words import normalized
 from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
 from .frame import Frame

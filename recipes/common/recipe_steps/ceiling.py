@@ -19,12 +19,11 @@ from fairseq_normalign.align.choose import choose_readings
 from fairseq_normalign.align.directions import Direction, Keep
 from fairseq_normalign.align.every_reading import read_pairs
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.decide import Link
+from fairseq_normalign.links.decide import Link, normalized
 from fairseq_normalign.links.experts import FLOOR
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.read_pair import soft_of
 from fairseq_normalign.links.readings import every_reading
-from fairseq_normalign.links.steps_to_words import normalized
 
 from .gold_text import Pairs, add_gold_arguments, error_rates, load_both, read_gold_text
 

@@ -14,7 +14,7 @@ import torch
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.patches import register
 from fairseq_normalign.links.dump import Dump
-from fairseq_normalign.links.steps_to_words import to_words
+from fairseq_normalign.links.words import to_words
 from tests.conftest import lines_of
 
 register()
