@@ -46,10 +46,10 @@ def keep_argmax(
     if not target or not source:
         return False
     rows, exact_rows = (rows_of(array, step) if step else array for array in (levels, soft))
-    exact = _merged(exact_rows, target, source)
+    exact = merge(exact_rows, target, source)
     wanted, most = best_sources(exact), _most(soft)
     for number in range(_ROUNDS):
-        rounded = _merged(rows, target, source)
+        rounded = merge(rows, target, source)
         wrong = (wanted >= 0) & (best_sources(rounded) != wanted)
         if not wrong.any():
             return number > 0
@@ -58,8 +58,12 @@ def keep_argmax(
     return True
 
 
-def _merged(rows: np.ndarray, target: Sequence[Span], source: Sequence[Span]) -> np.ndarray:
-    """Sum over the pieces of source words, mean over those of target words: [..., T, S] -> words [..., T, S]."""
+def merge(rows: np.ndarray, target: Sequence[Span], source: Sequence[Span]) -> np.ndarray:
+    """Sum over the pieces of source words, mean over those of target words: [..., T, S] -> words [..., T, S].
+
+    >>> merge(np.array([[0.5, 0.25, 0.25], [0.25, 0.25, 0.5]]), [(0, 2)], [(0, 1), (1, 3)]).tolist()
+    [[0.375, 0.625]]
+    """
     columns = np.stack([rows[..., start:stop].sum(axis=-1) for start, stop in source], axis=-1)
     means = [columns[..., start:stop, :].sum(axis=-2) / (stop - start) for start, stop in target]
     return np.stack(means, axis=-2)

@@ -13,7 +13,7 @@ from tiny_pair import LONGEST, write_text
 
 from fairseq_normalign.align import bitext
 from fairseq_normalign.cli import main
-from fairseq_normalign.links.decide import agree, symmetrize_soft
+from fairseq_normalign.links.decide import decide
 from fairseq_normalign.links.dump import Dump
 from fairseq_normalign.links.symmetrize import symmetrize
 from fairseq_normalign.resumable import ResumableFiles
@@ -135,8 +135,8 @@ def test_both_directions_by_what_they_agree_on(tiny_pair, tmp_path, null):
     assert align(*tiny_pair.arguments(), *tiny_pair.reverse(), *reading, "-o", both, "--scores", scores) == 0
     values = [[float(value) for value in line.split()] for line in scores.read_text().splitlines()]
     for ahead, back, found, sure in zip(*shares, links(both), values, strict=True):
-        agreed = agree(ahead, back)
-        assert found == symmetrize_soft(agreed, "agreed-grow-diag", floor=0.1)
+        expected, agreed = decide(ahead, "agreed-grow-diag", backward=back, floor=0.1)
+        assert found == expected
         assert sure == pytest.approx([agreed[target, source] for source, target in found], abs=1e-3)
 
 
@@ -317,7 +317,7 @@ def test_two_looks_are_multiplied_before_links_are_decided(tiny_pair, tmp_path):
         product = (after + 0.01) * (before + 0.01) ** 0.5
         product /= product.sum(axis=1, keepdims=True)
         np.testing.assert_allclose(both, product, atol=5e-6)
-        assert found == symmetrize_soft(agree(product), "agreed-grow-diag", floor=0.2)
+        assert found == decide(product, "grow-diag", floor=0.2)[0]
 
 
 def test_a_short_text_gets_the_fixed_two_looks_and_a_choice_can_be_given_back(tiny_pair, tmp_path, capsys):

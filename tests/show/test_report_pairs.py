@@ -14,11 +14,12 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.links.read_pair import links_of, soft_of
 from fairseq_normalign.links.readings import Reading, every_reading
 from fairseq_normalign.links.score import metrics_of, score
-from fairseq_normalign.links.words import STEPS, merge, rows_of
+from fairseq_normalign.links.words import STEPS, rows_of
 from fairseq_normalign.show.quantize import (
     QUANTIZATION_STEPS,
     SIGNED_STEPS,
     keep_argmax,
+    merge,
     pack,
     quantize,
     unpack,
