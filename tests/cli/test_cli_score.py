@@ -342,8 +342,8 @@ def test_naacl_gold_and_a_pipe(files):
 
 def test_scoring_loads_neither_torch_nor_fairseq():
     code = (
-        "import sys, fairseq_normalign.links.evaluate, fairseq_normalign.links.pieces,"
-        " fairseq_normalign.links.merge, fairseq_normalign.cli.score, fairseq_normalign.cli.convert,"
+        "import sys, fairseq_normalign.links.score, fairseq_normalign.links.pieces,"
+        " fairseq_normalign.links.words, fairseq_normalign.cli.score, fairseq_normalign.cli.convert,"
         " fairseq_normalign.cli.symmetrize; print([name for name in ('torch', 'fairseq') if name in sys.modules])"
     )
     environment = {"PYTHONPATH": str(ROOT)}
