@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..analysis.attention_batch import PAD, Observed, ObservedLayer
-from ..analysis.singular_values import Projections
+from ..analysis.attention_batch import PAD, Observed, ObservedLayer, Projections
 from ..errors import NormalignError
 from ..hosts.observer import Observer, check_observed, observe
 from ..hosts.protocol import Batch, Pair

@@ -55,6 +55,19 @@ class Observed:
 
 
 @dataclass(frozen=True)
+class Projections:
+    """The parameters of one attention layer that make f; weights as ``torch.nn.Linear`` keeps them."""
+
+    heads: int
+    value_weight: np.ndarray
+    """[H * D, C]."""
+    value_bias: np.ndarray | None
+    """[H * D]."""
+    out_weight: np.ndarray
+    """[E, H * D]."""
+
+
+@dataclass(frozen=True)
 class Inventory:
     """The pieces of one language: how they are written, which of them are no text, how often they occur."""
 
@@ -100,20 +113,16 @@ def categorize(inventory: Inventory, defined: Mapping[str, str] | None = None) -
     defaults.
     """
     patterns = [(name, re.compile(pattern)) for name, pattern in (defined or {}).items()]
-    found = [_category(number, inventory, patterns) for number in range(len(inventory.symbols))]
+    found = []
+    for number, symbol in enumerate(inventory.symbols):
+        is_special = number in inventory.special
+        bare = symbol if is_special else symbol.removesuffix("@@").lstrip("▁Ġ").removeprefix("##")
+        punctuation = bare and all(unicodedata.category(letter)[0] == "P" for letter in bare)
+        default = symbol if is_special else PUNCTUATION if punctuation else OTHERS
+        fits = (name for name, pattern in patterns if pattern.fullmatch(bare) or pattern.fullmatch(symbol))
+        found.append(next(fits, default))
     tops = [*(defined or {}), *(inventory.symbols[number] for number in sorted(inventory.special)), PUNCTUATION]
     used = set(found)
     names = tuple(name for name in dict.fromkeys([*tops, OTHERS]) if name in used)
     place = {name: number for number, name in enumerate(names)}
     return Categories(names, np.array([place[name] for name in found]))
-
-
-def _category(number: int, inventory: Inventory, patterns: Sequence[tuple[str, re.Pattern[str]]]) -> str:
-    symbol = inventory.symbols[number]
-    bare = symbol if number in inventory.special else symbol.removesuffix("@@").lstrip("▁Ġ").removeprefix("##")
-    for name, pattern in patterns:
-        if pattern.fullmatch(bare) or pattern.fullmatch(symbol):
-            return name
-    if number in inventory.special:
-        return symbol
-    return PUNCTUATION if bare and all(unicodedata.category(letter)[0] == "P" for letter in bare) else OTHERS

@@ -10,7 +10,7 @@ import numpy as np
 from ..links.decide import Link, links_of_sources
 from ..links.gold import Gold
 from ..links.score import Counts, count_sources, gold_block, metrics_of
-from .correlation import pearson, spearman
+from .attention_tables import pearson, spearman
 from .decisions import MethodSetting, PairDecisions
 from .error_rates import ErrorRate, HeadRow, LayerRow, Sampling, System, error_rate
 

@@ -19,20 +19,22 @@ import argparse
 import itertools
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..analysis.attention_batch import Inventory, categorize
-from ..analysis.categories import CategoryShares
-from ..analysis.dispersion import Dispersion
-from ..analysis.frequency import Frequency
-from ..analysis.head_roles import Heads
-from ..analysis.mixing import Mixing
-from ..analysis.singular_values import singular_tables, singular_values
-from ..analysis.tables import Analysis, Table
-from ..analysis.weight_norm_correlation import Relation
+from ..analysis.attention_tables import (
+    Analysis,
+    CategoryShares,
+    Dispersion,
+    Frequency,
+    Heads,
+    Mixing,
+    Relation,
+    SingularValues,
+)
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
 from ..show.attention import STYLES, render_tables
@@ -103,14 +105,13 @@ def run(args: argparse.Namespace) -> None:
     prepare_torch(args)
     observer = _observer(args)
     if args.what == "singular":
-        layers = [singular_values(one) for one in observer.projections()]
-        _write(args, singular_tables(layers), layers, [f"attention:{observer.kind}"])
+        _write(args, SingularValues(observer.projections()), [f"attention:{observer.kind}"])
         return
     analysis = _analysis(args, observer)
     lines = _look(args, observer, analysis)
     if isinstance(analysis, Heads):
         _score_heads(args, observer, analysis)
-    _write(args, analysis.tables(), analysis, [f"attention:{observer.kind}", f"lines:{lines}"])
+    _write(args, analysis, [f"attention:{observer.kind}", f"lines:{lines}"])
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -183,12 +184,9 @@ def _analysis(args: argparse.Namespace, observer: Observer) -> Analysis:
     if args.what == "dispersion":
         return Dispersion()
     categories = categorize(inventory, _defined(args.category))
-    make: dict[str, Callable[[], Analysis]] = {
-        "categories": lambda: CategoryShares(categories),
-        "relation": lambda: Relation(categories, points=args.points, seed=args.seed),
-        "mixing": lambda: Mixing(categories, ranks),
-    }
-    return make[args.what]()
+    if args.what == "categories":
+        return CategoryShares(categories)
+    return Mixing(categories, ranks) if of_queries else Relation(categories, points=args.points, seed=args.seed)
 
 
 def _defined(given: Sequence[str]) -> dict[str, str]:
@@ -304,12 +302,11 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]
 
 
-def _write(args: argparse.Namespace, tables: Sequence[Table], found: object, parts: Sequence[str]) -> None:
+def _write(args: argparse.Namespace, found: Analysis | SingularValues, parts: Sequence[str]) -> None:
     if args.figure:
-        from ..show import attention_figures
+        from ..show.attention_figures import DRAWINGS
 
-        draw: Callable[[object], attention_figures.Picture] = getattr(attention_figures, f"draw_{args.what}")
-        draw(found).save(args.figure)
+        DRAWINGS[args.what](found).save(args.figure)
     signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
     with open_output(args.output) as handle:
-        handle.write(render_tables(tables, args.style, signature, more="more in --style tsv"))
+        handle.write(render_tables(found.tables(), args.style, signature, more="more in --style tsv"))

@@ -13,8 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer
-from ..analysis.singular_values import Projections
+from ..analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer, Projections
 from ..errors import NormalignError
 from ..methods.block import VARIANTS, mixing_ratio
 from ..methods.norms import transformed_gram, transformed_norms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from torch import Tensor, nn
 
-from ..analysis.singular_values import Projections
+from ..analysis.attention_batch import Projections
 
 
 def projections_of(heads: int, value: nn.Linear, out: nn.Linear) -> Projections:

@@ -14,8 +14,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from ..analysis.attention_batch import Inventory
-from ..analysis.singular_values import Projections
+from ..analysis.attention_batch import Inventory, Projections
 from ..links.pieces import Sentence, Span
 from ..methods.model_protocol import ModelView
 from ..methods.records import Attention, AttentionBlock

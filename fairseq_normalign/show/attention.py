@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..analysis.tables import Cell, Table
+from ..analysis.attention_tables import Cell, Table
 from ..errors import json_text
 from .text_tables import columns, tsv
 

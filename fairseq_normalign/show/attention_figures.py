@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.categories import CategoryShares
-from ..analysis.dispersion import Dispersion
-from ..analysis.frequency import BANDS, Frequency
-from ..analysis.head_roles import Heads
-from ..analysis.mixing import Mixing
-from ..analysis.weight_norm_correlation import Relation
+from ..analysis.attention_tables import (
+    BANDS,
+    CategoryShares,
+    Dispersion,
+    Frequency,
+    Heads,
+    Mixing,
+    Relation,
+    SingularValues,
+)
 from ..errors import MissingExtra
 from ..files import open_binary_output
 from .figures import figure_format
@@ -81,7 +85,7 @@ def draw_relation(found: Relation) -> Picture:
         heat(picture, 3 * row, weights, f"{name}: α")
         heat(picture, 3 * row + 1, lengths, f"{name}: ||f(x)||", largest=highest)
         panel = picture.panels[3 * row + 2]
-        points = found.samples[place].rows
+        points = found.points(place)
         panel.scatter(points[:, 0], points[:, 1], s=3, alpha=0.3, linewidths=0, color=COLOURS[place % len(COLOURS)])
         panel.set_xlabel("α")
         panel.set_ylabel("||f(x)||")
@@ -94,8 +98,8 @@ def draw_frequency(found: Frequency) -> Picture:
     picture = Picture(1, 2)
     names = ("α", "||f(x)||")
     rho = found.tables()[0].rows[0][2:]
+    points = found.points()
     for place, (panel, name) in enumerate(zip(picture.panels, names, strict=True)):
-        points = found.points.rows
         panel.scatter(points[:, 0], points[:, place + 1], s=4, alpha=0.3, linewidths=0, color=COLOURS[1])
         seen = found.bands[place].count > 0
         middles = 1.5 * 2.0 ** np.arange(BANDS)
@@ -125,11 +129,11 @@ def draw_mixing(found: Mixing) -> Picture:
     return picture
 
 
-def draw_singular(layers: Sequence[np.ndarray]) -> Picture:
+def draw_singular(found: SingularValues) -> Picture:
     """Figure 9: the singular values of f, one curve per head, one panel per layer."""
-    across = min(4, len(layers))
-    picture = Picture(-(-len(layers) // across), across, width=3, height=2.5)
-    for number, (panel, heads) in enumerate(zip(picture.panels, layers, strict=False)):
+    across = min(4, len(found.layers))
+    picture = Picture(-(-len(found.layers) // across), across, width=3, height=2.5)
+    for number, (panel, heads) in enumerate(zip(picture.panels, found.layers, strict=False)):
         for head, values in enumerate(heads):
             colour = COLOURS[head % len(COLOURS)]
             panel.plot(
@@ -151,6 +155,18 @@ def draw_heads(found: Heads) -> Picture:
     for place, (name, layers) in enumerate(found.extra.items(), start=1):
         heat(picture, place, layers, name)
     return picture
+
+
+DRAWINGS: dict[str, Callable[[Any], Picture]] = {
+    "dispersion": draw_dispersion,
+    "singular": draw_singular,
+    "categories": draw_categories,
+    "relation": draw_relation,
+    "frequency": draw_frequency,
+    "mixing": draw_mixing,
+    "heads": draw_heads,
+}
+"""What draws each analysis."""
 
 
 def heat(

@@ -4,17 +4,22 @@ from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairseq_normalign.analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer, categorize
-from fairseq_normalign.analysis.categories import CategoryShares
-from fairseq_normalign.analysis.correlation import spearman
-from fairseq_normalign.analysis.dispersion import Dispersion
-from fairseq_normalign.analysis.frequency import Frequency
-from fairseq_normalign.analysis.head_roles import Heads
-from fairseq_normalign.analysis.mixing import Mixing
-from fairseq_normalign.analysis.singular_values import Projections, singular_tables, singular_values
-from fairseq_normalign.analysis.streams import LENGTH_SCALE, RANK_SCALE, SHARE_SCALE
-from fairseq_normalign.analysis.weight_norm_correlation import Relation
+from fairseq_normalign.analysis.attention_batch import PAD, Inventory, Observed, ObservedLayer, Projections, categorize
+from fairseq_normalign.analysis.attention_tables import (
+    CategoryShares,
+    Dispersion,
+    Frequency,
+    Heads,
+    Mixing,
+    Moments,
+    Relation,
+    Sample,
+    SingularValues,
+    spearman,
+)
 
 from .made_up import INVENTORY, made_up, pairs_of
 
@@ -25,6 +30,12 @@ PARTS = range(3)
 
 def rows_of(table):
     return [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+
+
+def slow_spearman(x, y):
+    """The correlation of ranks, each counted: how many are smaller, and half of those that are equal."""
+    x, y = ([sum(b < a for b in values) + sum(b == a for b in values) / 2 for a in values] for values in (x, y))
+    return np.corrcoef(x, y)[0, 1]
 
 
 def test_categories_by_default_and_by_pattern():
@@ -71,21 +82,26 @@ def test_dispersion(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_category_shares(kind):
+def test_category_shares_are_means_over_the_queries_of_a_sentence_then_over_sentences(kind):
     analysis = CategoryShares(CATEGORIES)
-    alpha, norms, rows = np.zeros((2, 4)), np.zeros((2, 4)), np.zeros(2)
+    sentences = []  # per sentence: what each layer gives to each category, by alpha and by norm
     for seed in PARTS:
         observed = made_up(kind, seed)
         analysis.add(observed)
-        for number, layer in enumerate(observed.layers):
-            rows[number] += (observed.queries != PAD).sum() * layer.weights.shape[1]
-            for b, t, s in pairs_of(observed):
-                place = CATEGORIES.of_piece[observed.keys[b, s]]
-                for head in range(layer.weights.shape[1]):
-                    alpha[number, place] += layer.weights[b, head, t, s]
-                    norms[number, place] += layer.weights[b, head, t, s] * layer.lengths[b, head, s]
-    assert np.allclose(analysis.weights, alpha / rows[:, None])
-    assert np.allclose(analysis.norms, norms / rows[:, None])
+        for b in range(len(observed.keys)):
+            given = np.zeros((2, 2, 4))
+            pairs = [(t, s) for bb, t, s in pairs_of(observed) if bb == b]
+            for number, layer in enumerate(observed.layers):
+                heads = layer.weights.shape[1]
+                for t, s in pairs:
+                    place = CATEGORIES.of_piece[observed.keys[b, s]]
+                    alpha = layer.weights[b, :, t, s]
+                    given[0, number, place] += alpha.sum() / heads
+                    given[1, number, place] += (alpha * layer.lengths[b, :, s]).sum() / heads
+            sentences.append(given / len({t for t, _ in pairs}))
+    alpha, norms = np.mean(sentences, axis=0)
+    assert np.allclose(analysis.weights, alpha)
+    assert np.allclose(analysis.norms, norms)
     assert np.allclose(analysis.weights.sum(axis=1), 1)
     assert [row["layer"] for row in rows_of(analysis.tables()[0])] == [None, 1, 2, "mean", 1, 2, "mean"]
 
@@ -109,13 +125,12 @@ def test_relation(kind):
         found = np.array(pairs[row["category"]]).reshape(-1, 2)
         assert row["pairs"] == len(found)
         if len(found):
-            rounded = SHARE_SCALE.steps(found[:, 0]).astype(float), LENGTH_SCALE.steps(found[:, 1]).astype(float)
-            assert row["spearman"] == pytest.approx(spearman(*rounded))
+            assert row["spearman"] == pytest.approx(slow_spearman(*found.T))
     for row in rows_of(heads):
         found = means[row["category"], row["layer"], row["head"]]
         if found:
             assert [row["alpha"], row["||f(x)||"]] == pytest.approx(np.mean(found, axis=0))
-    sampled = analysis.samples[-1].rows
+    sampled = analysis.points(3)
     assert len(sampled) == 10
     assert {tuple(row) for row in sampled} <= set(pairs["others"])
 
@@ -140,9 +155,8 @@ def test_frequency(kind):
     table, bands = analysis.tables()
     for row in rows_of(table):
         rank, alpha, length = np.array(found[row["layer"]]).T
-        steps = RANK_SCALE.steps(rank).astype(float)
-        assert row["alpha"] == pytest.approx(spearman(steps, SHARE_SCALE.steps(alpha).astype(float)))
-        assert row["||f(x)||"] == pytest.approx(spearman(steps, LENGTH_SCALE.steps(length).astype(float)))
+        assert row["alpha"] == pytest.approx(slow_spearman(rank, alpha))
+        assert row["||f(x)||"] == pytest.approx(slow_spearman(rank, length))
     second = [length for rank, _, length in found["all"] if 2 <= rank < 4]
     assert next(row for row in rows_of(bands) if row["from rank"] == 2)["||f(x)||"] == pytest.approx(np.mean(second))
 
@@ -162,8 +176,7 @@ def test_mixing():
     by_layer, by_category = map(rows_of, analysis.tables())
     row = next(row for row in by_layer if (row["variant"], row["layer"]) == ("attn+res", 2))
     assert [row["mean"], row["deviation"]] == pytest.approx([np.mean(every), np.std(every)])
-    steps = RANK_SCALE.steps(np.array(ranks)).astype(float), SHARE_SCALE.steps(np.array(every)).astype(float)
-    assert row["spearman"] == pytest.approx(spearman(*steps))
+    assert row["spearman"] == pytest.approx(slow_spearman(ranks, every))
     row = next(row for row in by_category if (row["variant"], row["layer"]) == ("attn+res", 2))
     assert row["punctuation"] == pytest.approx(np.mean(commas))
 
@@ -174,7 +187,8 @@ def test_singular_values_are_those_of_the_whole_matrix(with_bias):
     heads, size, width, out = 2, 3, 8, 7
     value, project = chance.normal(size=(heads * size, width)), chance.normal(size=(out, heads * size))
     bias = chance.normal(size=heads * size) if with_bias else np.zeros(heads * size)
-    found = singular_values(Projections(heads, value, bias if with_bias else None, project))
+    analysis = SingularValues([Projections(heads, value, bias if with_bias else None, project)])
+    found = analysis.layers[0]
     for head in range(heads):
         part = slice(head * size, (head + 1) * size)
         whole = np.zeros((width + 1, out + 1))
@@ -182,7 +196,7 @@ def test_singular_values_are_those_of_the_whole_matrix(with_bias):
         whole[-1, :-1] = bias[part] @ project[:, part].T
         whole[-1, -1] = 1
         assert np.allclose(found[head], np.linalg.svd(whole, compute_uv=False)[: size + 1])
-    assert rows_of(singular_tables([found])[0])[0]["largest"] == pytest.approx(found[0, 0])
+    assert rows_of(analysis.tables()[0])[0]["largest"] == pytest.approx(found[0, 0])
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -236,3 +250,60 @@ def test_heads_are_told_by_what_they_do():
     analysis = Heads(frozenset({1}), frozenset({1}), INVENTORY.ranks())
     analysis.add(Observed("encoder", keys, keys, [layer]))
     assert analysis.functions() == [["position -1"]]
+
+
+@given(st.lists(st.lists(st.tuples(st.floats(-100, 100), st.booleans()), min_size=1, max_size=5), min_size=1))
+def test_moments_of_parts_are_those_of_the_whole(parts):
+    moments = Moments(2)
+    for part in parts:
+        moments.add(np.array([value for value, _ in part]), np.array([int(stream) for _, stream in part]))
+    for stream in (0, 1):
+        whole = np.array([value for part in parts for value, here in part if here == stream])
+        assert moments.count[stream] == len(whole)
+        if len(whole):
+            assert moments.mean[stream] == pytest.approx(whole.mean(), abs=1e-9)
+            assert moments.deviation[stream] == pytest.approx(whole.std(), abs=1e-6)
+            assert (moments.largest[stream], moments.smallest[stream]) == (whole.max(), whole.min())
+
+
+def test_moments_keep_their_digits_far_from_zero():
+    values = 1e8 + np.random.default_rng(1).random(1000)
+    moments = Moments(2)
+    for part in np.split(values, 10):
+        moments.add(part, np.ones(len(part), dtype=int))
+    assert moments.deviation[1] == pytest.approx(values.std(), rel=1e-6)
+
+
+def test_rank_correlation_tells_values_apart_that_are_close():
+    """Values within two percent have ranks of their own."""
+    x = 0.5 + np.random.default_rng(1).random(400) / 100
+    y = x**2
+    sample = Sample(1000)
+    for part in range(0, 400, 70):
+        sample.add(x[part : part + 70], y[part : part + 70])
+    assert sample.spearman() == pytest.approx(1)
+    assert np.isnan(Sample(10).spearman())
+
+
+def test_rank_correlation_of_more_than_fits_is_that_of_a_uniform_sample():
+    chance = np.random.default_rng(2)
+    x = chance.random(5000)
+    y = x + chance.random(5000)
+    sample = Sample(1000)
+    for part in range(0, 5000, 70):
+        sample.add(x[part : part + 70], y[part : part + 70])
+    assert (sample.count, len(sample.rows())) == (5000, 1000)
+    assert sample.spearman() == pytest.approx(spearman(x, y), abs=0.04)
+
+
+def test_a_sample_is_uniform_and_bounded():
+    hits = np.zeros(100)
+    for seed in range(400):
+        sample = Sample(20, seed)
+        for part in np.split(np.arange(100.0), 10):
+            sample.add(part)
+        assert len(sample.rows()) == 20
+        hits[sample.rows(10)[:, 0].astype(int)] += 1
+    assert hits.mean() == 40
+    assert hits[:50].mean() == pytest.approx(40, abs=3)
+    assert hits.min() > 15

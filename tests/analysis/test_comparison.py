@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
+from fairseq_normalign.analysis.attention_tables import pearson, spearman
 from fairseq_normalign.analysis.comparison import Seed, compare, reversed_golds
-from fairseq_normalign.analysis.correlation import pearson, spearman
 from fairseq_normalign.analysis.decisions import PairDecisions
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.score import score

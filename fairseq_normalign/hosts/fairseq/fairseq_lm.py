@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from ...analysis.singular_values import Projections
+from ...analysis.attention_batch import Projections
 from ...errors import NormalignError
 from ...text.encoding import LineEncoder
 from ...text.options import TextOptions

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...analysis.attention_batch import Inventory
-from ...analysis.singular_values import Projections
+from ...analysis.attention_batch import Inventory, Projections
 from ...errors import NormalignError
 from ...links.pieces import Span
 from ...text.encoding import Line, LineEncoder, line_of_pieces

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from ...analysis.singular_values import Projections
+from ...analysis.attention_batch import Projections
 from ...errors import NormalignError
 from ...methods.records import KINDS, Attention, AttentionBlock, CrossAttention, Norm, widened
 from ..evaluating import evaluating

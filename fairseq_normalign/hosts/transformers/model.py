@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...analysis.singular_values import Projections
+from ...analysis.attention_batch import Projections
 from ..evaluating import evaluating
 from ..projections import projections_of
 from ..protocol import Batch, Take

@@ -13,8 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...analysis.attention_batch import Inventory
-from ...analysis.singular_values import Projections
+from ...analysis.attention_batch import Inventory, Projections
 from ...errors import MissingExtra, NormalignError
 from ...methods.records import Attention, AttentionBlock, Norm, widened
 from ..observer import OneSided, Take
