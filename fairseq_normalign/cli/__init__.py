@@ -33,8 +33,6 @@ VERBS = {
     "view": "show alignments in the terminal, as figures, or as an HTML page",
     "report": "write tables, figures and a page of examples into one folder",
     "analyze": "say what attention and its heads do with a text",
-    "average": "average checkpoints of one training",
-    "prune": "take closed heads out of a checkpoint",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
 """Verb -> the line that --help shows. :func:`verb_module` has ``add_arguments(parser)`` and ``run(args)``; ``run``

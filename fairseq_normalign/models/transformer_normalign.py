@@ -1,17 +1,23 @@
-"""``--arch transformer_normalign``: fairseq's Transformer, parameter for parameter.
+"""The architectures of this package: fairseq's Transformer, and one that only aligns.
 
-The same state_dict keys as ``transformer``: checkpoints of either load into the other. Alignments are read from
-outside, by hooks that exist only while they are read, so training costs what it costs there.
+``--arch transformer_normalign`` is fairseq's Transformer, parameter for parameter: checkpoints of either load into the
+other. Alignments are read from outside, by hooks that exist only while they are read, so training costs the same.
+Its checkpoints may say in their arguments how many heads each layer has left after pruning (recipes/pruning).
 
-``--normalign-gates`` adds what can close heads, and ``normalign prune`` writes checkpoints with fewer of them, which
-say in their arguments how many each layer has.
+``--arch normalign_aligner`` only aligns, and so may see the whole target. Its parameters are those of ``transformer``,
+with as many decoder layers as aligning needs: it starts from the checkpoint of a deeper translation model
+(``--finetune-from-model``) and leaves out the layers above. A word that it aligns sees the words that follow, which a
+decoder that translates must not.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from fairseq.models import register_model, register_model_architecture
 from fairseq.models.transformer import TransformerModel
 from fairseq.models.transformer.transformer_legacy import (
@@ -20,10 +26,13 @@ from fairseq.models.transformer.transformer_legacy import (
     transformer_vaswani_wmt_en_de_big,
     transformer_wmt_en_de,
 )
-from torch import Tensor
+from torch import Tensor, nn
 
-from ..hosts.fairseq.gated_heads import add_gates, gated_kinds, read_heads, shrink
-from ..hosts.fairseq.head_gates import HeadGates
+from ..errors import NormalignError
+from ..methods.records import KINDS
+
+Heads = Mapping[str, Sequence[int]]
+"""Kind of attention -> how many heads each layer has."""
 
 
 @register_model("transformer_normalign")
@@ -32,43 +41,102 @@ class TransformerNormalignModel(TransformerModel):
 
     @classmethod
     def add_args(cls, parser: argparse.ArgumentParser) -> None:
-        """Add the arguments of the Transformer and of the gates."""
+        """Add the arguments of the Transformer, and its heads."""
         super().add_args(parser)
-        group = parser.add_argument_group("head gates")
-        group.add_argument(
-            "--normalign-gates",
-            metavar="KINDS",
-            help="put a gate on each head of these kinds of attention: encoder, decoder, cross, separated by commas",
-        )
-        group.add_argument(
-            "--normalign-gates-start", type=float, metavar="X", help="log-odds of every gate at the start (2)"
-        )
-        group.add_argument(
-            "--normalign-gates-speed", type=float, metavar="X", help="learn gates this many times faster (1)"
-        )
-        group.add_argument(
+        parser.add_argument(
             "--normalign-heads",
             metavar="COUNTS",
-            help="heads of each layer, for example encoder:4,2;cross:1,0: as a checkpoint of 'normalign prune' says",
+            help="heads of each layer, for example encoder:4,2;cross:1,0: set in the checkpoint of a pruned model",
         )
 
     @classmethod
-    def build_model(cls, args: Any, task: Any) -> TransformerNormalignModel:
+    def build_model(cls, args: Any, task: Any) -> Any:
         """The model that the arguments describe, or those of a checkpoint."""
-        kinds = gated_kinds(getattr(args, "normalign_gates", None))
         model = super().build_model(args, task)
         if getattr(args, "normalign_heads", None):
             shrink(model, read_heads(args.normalign_heads))
-        start, speed = (getattr(args, f"normalign_gates_{name}", None) for name in ("start", "speed"))
-        add_gates(model, kinds, 2.0 if start is None else start, speed or 1.0)
         return model
 
     def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
-        """A checkpoint without gates is one whose gates are yet to learn: what fine-tuning starts from."""
+        """Refuse the gates of an older version's trainings, which are not among the parameters of this model."""
         super().upgrade_state_dict_named(state_dict, name)
-        for place, module in self.named_modules():
-            if isinstance(module, HeadGates):
-                state_dict.setdefault(f"{place}.location", module.location.detach().clone())
+        if set(state_dict) - set(self.state_dict()) and any(key.endswith(".gates.location") for key in state_dict):
+            raise NormalignError("its heads have gates; take out the closed heads first (recipes/pruning)")
+
+
+def attentions(model: Any, kind: str) -> list[Any]:
+    """Return the attention modules of a kind, one per layer."""
+    layers = model.encoder.layers if kind == "encoder" else model.decoder.layers
+    # by number: iterating over LayerDrop's list leaves layers out in training mode
+    found = [layers[number] for number in range(len(layers))]
+    return [layer.encoder_attn if kind == "cross" else layer.self_attn for layer in found]
+
+
+def compute_step_by_step(attention: Any) -> None:
+    """torch's fused attention runs no projection module and knows of one number of heads only."""
+    if not hasattr(attention, "skip_embed_dim_check"):
+        raise NormalignError("fewer heads need an attention that can be pruned; that of this fairseq (0.12.2) cannot")
+    attention.skip_embed_dim_check = True
+
+
+def read_heads(text: str) -> dict[str, list[int]]:
+    """What :func:`write_heads` wrote."""
+    try:
+        parts = [part.split(":") for part in text.split(";") if part]
+        heads = {kind: [int(count) for count in counts.split(",")] for kind, counts in parts}
+    except ValueError:
+        raise NormalignError(f"the checkpoint's numbers of heads cannot be read: '{text[:80]}'") from None
+    if not heads.keys() <= set(KINDS) or any(count < 0 for counts in heads.values() for count in counts):
+        raise NormalignError(f"the checkpoint's numbers of heads cannot be read: '{text[:80]}'")
+    return heads
+
+
+def width_of(heads: int, head_dim: int) -> int:
+    """Channels of an attention with so many heads. Without any, it keeps one channel that is always zero: fairseq's
+    attention cannot run on nothing, and its output bias is still added."""
+    return heads * head_dim if heads else 1
+
+
+def shrink(model: Any, heads: Heads) -> None:
+    """Make attention layers as small as ``heads`` says; their parameters are new."""
+    for kind, counts in heads.items():
+        modules = attentions(model, kind)
+        if len(counts) != len(modules):
+            raise NormalignError(
+                f"numbers of heads for {len(counts)} layers of {kind} attention, which has {len(modules)}"
+            )
+        for attention, count in zip(modules, counts, strict=True):
+            if count > attention.num_heads:
+                raise NormalignError(f"{count} heads where {kind} attention has {attention.num_heads}")
+            _shrink(attention, count)
+    if "encoder" in heads:
+        leave_fused_layer(model)
+
+
+def leave_fused_layer(model: Any) -> None:
+    """Keep 0.12.2's encoder layers from torch's fused layer, and give the copies of parameters they hold for it the
+    sizes of their attention."""
+    for number in range(len(model.encoder.layers)):
+        layer = model.encoder.layers[number]
+        if hasattr(layer, "can_use_fastpath"):
+            layer.can_use_fastpath = False
+            rows = [getattr(layer.self_attn, name) for name in ("q_proj", "k_proj", "v_proj")]
+            layer.in_proj_weight = nn.Parameter(torch.cat([row.weight.detach() for row in rows]))
+            layer.in_proj_bias = nn.Parameter(torch.cat([row.bias.detach() for row in rows]))
+            layer.out_proj_weight = nn.Parameter(layer.self_attn.out_proj.weight.detach().clone())
+
+
+def _shrink(attention: Any, heads: int) -> None:
+    compute_step_by_step(attention)
+    width = width_of(heads, attention.head_dim)
+    for name in ("q_proj", "k_proj", "v_proj"):
+        old = getattr(attention, name)
+        setattr(attention, name, nn.Linear(old.in_features, width, bias=old.bias is not None))
+    old = attention.out_proj
+    attention.out_proj = nn.Linear(width, old.out_features, bias=old.bias is not None)
+    attention.num_heads = max(heads, 1)
+    attention.head_dim = width // attention.num_heads
+    attention.embed_dim = width
 
 
 @register_model_architecture("transformer_normalign", "transformer_normalign")
@@ -93,3 +161,45 @@ def normalign_wmt_en_de(args: argparse.Namespace) -> None:
 def normalign_big(args: argparse.Namespace) -> None:
     """The big model: 6+6 layers, 1024 channels, 16 heads."""
     transformer_vaswani_wmt_en_de_big(args)
+
+
+@register_model("normalign_aligner")
+class NormalignAlignerModel(TransformerModel):
+    """Encoder, and the lower layers of a decoder without the mask that hides later words."""
+
+    full_context_alignment = True
+
+    def forward(
+        self,
+        src_tokens: Tensor,
+        src_lengths: Tensor,
+        prev_output_tokens: Tensor,
+        return_all_hiddens: bool = True,
+        features_only: bool = False,
+        alignment_layer: int | None = None,
+        alignment_heads: int | None = None,
+    ) -> Any:
+        """[B, S], [B], [B, T] -> what the decoder returns; its attention at ``alignment_layer`` is [B, T, S]."""
+        encoder_out = self.encoder(src_tokens, src_lengths=src_lengths, return_all_hiddens=return_all_hiddens)
+        return self.decoder(
+            prev_output_tokens,
+            encoder_out=encoder_out,
+            features_only=features_only,
+            full_context_alignment=True,
+            alignment_layer=alignment_layer,
+            alignment_heads=alignment_heads,
+        )
+
+    def upgrade_state_dict_named(self, state_dict: dict[str, Tensor], name: str) -> None:
+        """The decoder layers of a deeper checkpoint that this model does not have are left out."""
+        super().upgrade_state_dict_named(state_dict, name)
+        for key in list(state_dict):
+            layer = re.match(r"decoder\.layers\.(\d+)\.", key)
+            if layer and int(layer[1]) >= self.decoder.num_layers:
+                del state_dict[key]
+
+
+@register_model_architecture("normalign_aligner", "normalign_aligner")
+def aligner_base(args: argparse.Namespace) -> None:
+    """The base model; ``--decoder-layers`` says how many of its decoder layers are kept."""
+    base_architecture(args)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,8 @@ def seconds(pairs: int, length: int, repetitions: int) -> dict[str, float]:
     """CPU seconds of one batch: fairseq's label-smoothed cross entropy, ours in chunks, the model without a loss."""
     from fairseq.criterions.label_smoothed_cross_entropy import LabelSmoothedCrossEntropyCriterion
 
-    from fairseq_normalign.models.chunked_cross_entropy_criterion import ChunkedCrossEntropyCriterion
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "common"))
+    from normalign_training.chunked_cross_entropy import ChunkedCrossEntropyCriterion
 
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:

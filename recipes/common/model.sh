@@ -43,7 +43,7 @@ train_model() { # DIRECTION/seedN
   mkdir -p "$model"
   # shellcheck disable=SC2086
   run_training "$gpus" "$WORK/7_train.${1//\//.}.log" "$BINARY" --source-lang "${direction%-*}" --target-lang "${direction#*-}" \
-    --user-dir "$(user_dir)" --task translation_normalign --arch "$ARCH" $MODEL_OPTIONS $embeddings --dropout "$DROPOUT" \
+    --user-dir "$TRAINING" --task translation_normalign --arch "$ARCH" $MODEL_OPTIONS $embeddings --dropout "$DROPOUT" \
     --criterion "$CRITERION" --label-smoothing 0.1 \
     --optimizer adam --adam-betas '(0.9, 0.98)' --weight-decay "$WEIGHT_DECAY" --clip-norm "$CLIP" \
     --lr "$LEARNING_RATE" --lr-scheduler inverse_sqrt --warmup-updates "$WARMUP" --warmup-init-lr "$WARMUP_INIT" \

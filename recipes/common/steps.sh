@@ -57,6 +57,9 @@ complete() { [ -e "$1/complete" ]; } # complete DIR
 
 user_dir() { normalign user-dir; }
 
+# shellcheck disable=SC2034
+TRAINING=$COMMON/normalign_training # the user-dir of trainings: this package, with criteria and gates that only recipes use
+
 stop_jobs() { # PID...: subshells, each with the program that it waits for and that would outlive it
   local job
   for job in "$@"; do

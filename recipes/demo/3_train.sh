@@ -7,7 +7,7 @@ train() { # DIRECTION
   [ -e "$model/complete" ] && return
   mkdir -p "$model"
   # shellcheck disable=SC2046
-  logged "$WORK/3_train.$1.log" fairseq-train "$BINARY" --source-lang "$source" --target-lang "$target" $(user_dir_arguments) \
+  logged "$WORK/3_train.$1.log" fairseq-train "$BINARY" --source-lang "$source" --target-lang "$target" $(training_arguments) \
     --task "$TASK" --arch "$ARCH" --share-all-embeddings \
     --encoder-layers "$ENCODER_LAYERS" --encoder-embed-dim "$WIDTH" --encoder-ffn-embed-dim "$FEED_FORWARD" \
     --encoder-attention-heads "$HEADS" \

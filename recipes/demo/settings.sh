@@ -34,6 +34,10 @@ user_dir_arguments() { # what makes fairseq load this package, unless a stock ta
   case $TASK in *normalign*) printf -- '--user-dir %s' "$(user_dir)" ;; esac
 }
 
+training_arguments() { # the same for training, with the criterion
+  case $TASK in *normalign*) printf -- '--user-dir %s' "$TRAINING" ;; esac
+}
+
 criterion() { # one loss, which ours computes faster on a CPU
   case $TASK in *normalign*) echo chunked_cross_entropy ;; *) echo label_smoothed_cross_entropy ;; esac
 }

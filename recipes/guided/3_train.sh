@@ -11,7 +11,7 @@ train_guided() { # DIRECTION
   mkdir -p "$model"
   # shellcheck disable=SC2086
   run_training "$(gpus)" "$WORK/3_train.$1.log" "$BINARY/$1" --source-lang "${1%-*}" --target-lang "${1#*-}" --load-alignments \
-    --user-dir "$(user_dir)" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
+    --user-dir "$TRAINING" --task translation_normalign $options --finetune-from-model "$(teacher "$1")" \
     --criterion guided_alignment --guided-layer "$(guided_layer)" --guided-null "$GUIDED_NULL" \
     --translation-weight "$TRANSLATION_WEIGHT" --label-smoothing 0.1 --dropout "$DROPOUT" \
     --optimizer adam --adam-betas '(0.9, 0.98)' --clip-norm 1.0 \
@@ -26,7 +26,7 @@ take_mean() { # MODEL_DIR: the mean of the last checkpoints is steadier than any
   local kept=()
   while IFS= read -r name; do kept+=("$1/$name"); done < <(by_updates "$1" | tail -n "$AVERAGE")
   if [ "${#kept[@]}" -gt 1 ]; then
-    logged "$WORK/3_mean.log" normalign average "${kept[@]}" -o "$1/$MEAN"
+    logged "$WORK/3_mean.log" python -m recipe_steps average "${kept[@]}" -o "$1/$MEAN"
   else
     cp "${kept[0]:-$1/checkpoint_last.pt}" "$1/$MEAN"
   fi

@@ -6,7 +6,7 @@ finetune() { # LAMBDA
   local out=$SWEEP/$1
   mkdir -p "$out"
   # shellcheck disable=SC2046,SC2086
-  logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(user_dir_arguments) \
+  logged "$out/1_finetune.log" fairseq-train "$BINARY" --source-lang de --target-lang en $(training_arguments) \
     --task "$TASK" $architecture --dropout 0 \
     --finetune-from-model "$MODELS/de-en/checkpoint_best.pt" \
     --normalign-gates "$GATES" --normalign-gates-speed "$GATE_SPEED" \
@@ -17,7 +17,7 @@ finetune() { # LAMBDA
   touch "$out/finetuned"
 }
 
-architecture=$(step model-options "$MODELS/de-en/checkpoint_best.pt") || exit
+architecture=$(step model-options "$MODELS/de-en/checkpoint_best.pt" --arch transformer_normalign_gated) || exit
 for lambda in $LAMBDAS; do
   announce "1 fine-tuning with gates, lambda $lambda, $GATE_UPDATES updates"
   if [ -e "$SWEEP/$lambda/finetuned" ]; then already_there && continue; fi

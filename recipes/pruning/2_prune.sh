@@ -4,7 +4,7 @@
 
 translate() { # CHECKPOINT LOG
   # shellcheck disable=SC2046
-  logged "$2" fairseq-generate "$BINARY" --source-lang de --target-lang en $(user_dir_arguments) --task "$TASK" \
+  logged "$2" fairseq-generate "$BINARY" --source-lang de --target-lang en $(training_arguments) --task "$TASK" \
     --path "$1" --gen-subset test --beam "$BEAM" --max-tokens 6000 --cpu --num-workers 0 --post-process subword_nmt
 }
 
@@ -16,7 +16,7 @@ align() { # CHECKPOINT OUTPUT
 }
 
 prune() { # FOLDER
-  normalign prune "$1/checkpoint_last.pt" -o "$1/small.pt" >"$1/2_prune.txt"
+  step prune "$1/checkpoint_last.pt" -o "$1/small.pt" >"$1/2_prune.txt"
   translate "$1/checkpoint_last.pt" "$1/2_gated.log"
   translate "$1/small.pt" "$1/2_pruned.log"
   cmp -s <(hypotheses "$1/2_gated.log") <(hypotheses "$1/2_pruned.log") ||

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from fairseq_normalign.hosts.fairseq.loading import load_models, silence_fairseq
+from fairseq_normalign.hosts.fairseq.patches import import_user_dirs
 
 
 def batches(task: Any, max_tokens: int) -> list[dict[str, Any]]:
@@ -27,6 +29,7 @@ def main() -> None:
     parser.add_argument("--beam", type=int, required=True)
     args = parser.parse_args()
     torch.set_num_threads(1)
+    import_user_dirs([str(Path(__file__).parent.parent / "common" / "normalign_training")])
     with silence_fairseq():
         loaded = [
             load_models(path, data=args.data, options={"dataset_impl": None}) for path in (args.gated, args.pruned)

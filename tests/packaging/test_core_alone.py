@@ -110,7 +110,6 @@ TEXT = ("--source", "s", "--target", "t")
         ["compare", "--path", "model.pt", *TEXT, "--gold", "gold", "--gold-base", "1"],
         ["view", "--path", "model.pt", *TEXT],
         ["analyze", "heads", "--path", "model.pt", *TEXT],
-        ["prune", "model.pt", "-o", "out.pt"],
     ],
 )
 def test_a_model_without_a_host_is_one_line_with_what_to_type(allowed, files, arguments):

@@ -302,7 +302,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("blank file", "score", scored("", "0-0\n"), refused("gold: the file is empty")),
     ("blank file", "symmetrize", files("0-0\n", ""), refused("file1: the file is empty")),
     ("blank file", "convert", files("", "--to=talp"), refused("file0: the file is empty")),
-    ("blank file", "prune", files(""), refused("file0: not a whole checkpoint")),
     ("blank lines only", "align", texts("\n \n", "\n\t\n"), accepted(linked(0, 0))),
     ("blank lines only", "score", scored("\n\n", "\n\n"), refused("no sentence has a link")),
     ("line counts differ", "align", texts("w1\nw2\n", "w1\n"), refused("text.de:2: no line of")),
@@ -428,7 +427,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("another architecture", "view", damaged(other_architecture), refused("LSTMModel cannot be read")),
     ("another architecture", "analyze singular", damaged(other_architecture), refused("LSTMModel cannot be read")),
     ("another architecture", "fairseq-generate", raw_damaged(other_architecture), refused("LSTMModel cannot be read")),
-    ("no gates", "prune", lambda room: [room.models.path()], refused("has no gates")),
     ("parameters missing", "align", damaged(in_state(lambda state: state["model"].popitem())), refused("its parameters do not fit")),
     ("parameters missing", "fairseq-generate", raw_damaged(in_state(lambda state: state["model"].popitem())), refused("Missing key")),
     ("no arguments", "align", damaged(in_state(lambda state: state.pop("cfg"))), refused("neither 'args' nor 'cfg'")),
@@ -447,7 +445,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     # -- files that cannot be read
     ("missing file", "align", lambda room: [*room.model(), "--source", "/nowhere", "--target", "/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "score", lambda room: ["/nowhere", "/nowhere"], refused("/nowhere: no such file")),
-    ("missing file", "prune", lambda room: ["/nowhere"], refused("/nowhere: no such file")),
     ("missing file", "view", lambda room: ["/nowhere"], refused("/nowhere: not a dump")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "de-en.pt").unlink()), refused("Model file not found")),
     ("missing file", "fairseq-generate", raw_damaged(lambda folder: (folder / "dict.de.txt").unlink()), refused("dict.de.txt: no such file")),
@@ -458,7 +455,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("a directory for a file", "symmetrize", lambda room: [room.folder, room.folder], refused("is a directory")),
     ("a directory for a file", "convert", lambda room: [room.folder, "--to", "talp"], refused("is a directory")),
     ("a directory for a file", "baseline fast_align", lambda room: ["--source", room.folder, "--target", room.folder], refused("is a directory")),
-    ("a directory for a file", "prune", lambda room: [room.folder], refused("is a directory")),
     # -- places that cannot be written
     *[
         ("output directory missing", verb, to("OUTPUTS/no/file.png", make), refused("there is no directory"))
@@ -473,7 +469,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
             "symmetrize": files("0-0\n", "0-0\n"),
             "convert": files("0-0\n", "--to=talp"),
             "baseline fast_align": lines(SHORT, SHORT),
-            "prune": lambda room: [room.models.path()],
         }.items()
     ],
     ("output directory not writable", "align", to("/proc/links", texts(SHORT, SHORT)), refused("/proc/links")),
@@ -489,7 +484,6 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
             "score": lambda room: [*scored("0-0\n", "0-0\n")(room), "-o", room.folder / "hyp"],
             "symmetrize": lambda room: [*files("0-0\n", "0-0\n")(room), "-o", room.folder / "file1"],
             "convert": lambda room: [*files("0-0\n", "--to=talp")(room), "-o", room.folder / "file0"],
-            "prune": lambda room: [room.models.path(), "-o", room.models.path()],
         }.items()
     ],
     ("output is an input", "align", lambda room: [*texts(SHORT, SHORT, "--scores", room.folder / "text.de")(room), "-o", room.outputs / "out"], refused("would replace it")),
@@ -544,7 +538,7 @@ def arguments_of(room: Room, verb: str, make: Make) -> list[str]:
         is_file = sign and name in ("GOLD", "CODES")
         found.append(str(room.write(name, content)) if is_file else given)
     command = verb.split()
-    if "-o" not in found and verb in ("align", "convert", "symmetrize", "prune", "report"):
+    if "-o" not in found and verb in ("align", "convert", "symmetrize", "report"):
         found += ["-o", str(room.outputs / "out")]
     if "-o" not in found and command[0] == "baseline":
         found += ["-o", str(room.outputs / "out")]

@@ -1,4 +1,4 @@
-"""Bad input for project, lexicon, check, translate, average, try, and for folders of transformers.
+"""Bad input for project, lexicon, check, translate, try, and for folders of transformers.
 
 A row: its name, the command as a function of a :class:`Case`, and what the one line of the refusal says.
 """
@@ -62,24 +62,6 @@ def span(start: str, end: str) -> str:
     return f'{{"text": "w1 w2", "spans": [{{"start": {start}, "end": {end}, "label": "A"}}]}}\n{{"text": "w3"}}\n'
 
 
-def averaged(change: Callable[[dict], object], *, first: bool = False) -> Callable[[Case], list[object]]:
-    def command(case: Case) -> list[object]:
-        both = [case.models.path(), case.checkpoint(change)]
-        return ["average", *(both[::-1] if first else both), "-o", case.outputs / "out"]
-
-    return command
-
-
-def set_first(value: Callable[[torch.Tensor], object]) -> Callable[[dict], object]:
-    """Change the first parameter of a checkpoint."""
-
-    def change(state: dict) -> None:
-        name = next(iter(state["model"]))
-        state["model"][name] = value(state["model"][name])
-
-    return change
-
-
 REPLACED = "would replace it"
 ROWS: list[tuple[str, Callable[[Case], list[object]], str]] = [
     ("labels: no spans anywhere", labels('{"text": "w1 w2", "entities": []}\n{"text": "w3"}\n'), "no line has 'spans'"),
@@ -108,14 +90,6 @@ ROWS: list[tuple[str, Callable[[Case], list[object]], str]] = [
     ("try: half a pair", lambda case: ["try", "Der Bürger"], "give both sentences"),
     ("try: no place", lambda case: ["try", "--html", case.folder / "no" / "page.html"], "there is no directory"),
     ("try: a folder with files", lambda case: ["try", "--copy", case.file().parent], "not empty"),
-    ("average: NaN", averaged(set_first(lambda tensor: tensor * float("nan"))), "NaN or infinity"),
-    ("average: whole numbers", averaged(set_first(lambda tensor: tensor.int())), "is of the type torch.int32"),
-    ("average: whole numbers first", averaged(set_first(lambda tensor: tensor.int()), first=True), "is of the type torch.float32"),
-    ("average: sparse", averaged(set_first(lambda tensor: tensor.to_sparse())), "not a plain tensor"),
-    ("average: without content", averaged(set_first(lambda tensor: torch.empty_like(tensor, device="meta"))), "not a plain tensor"),
-    ("average: a parameter without a name", averaged(lambda state: state["model"].update({5: torch.zeros(1)})), "not a plain tensor with a name"),
-    ("average: no parameters", averaged(lambda state: state.update(model={}), first=True), "it has no parameters"),
-    ("average: over one of them", lambda case: ["average", case.checkpoint(lambda state: None), case.models.path(), "-o", case.folder / "changed.pt"], REPLACED),
 ]  # fmt: skip
 
 

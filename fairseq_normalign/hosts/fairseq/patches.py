@@ -33,13 +33,7 @@ from .checkpoints import safe_load, without_unknown_parts
 
 PACKAGE = __package__.rsplit(".", 2)[0]
 HOST_PACKAGES = ("fairseq", "fairseq_cli")
-OURS = (
-    "models.transformer_normalign",
-    "models.normalign_aligner",
-    "models.head_gates_criterion",
-    "models.guided_alignment_criterion",
-    "tasks.translation_normalign",
-)
+OURS = ("models.transformer_normalign", "tasks.translation_normalign")
 
 
 def register() -> None:

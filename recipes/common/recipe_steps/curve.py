@@ -12,12 +12,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from normalign_training.averaging import average
+
 from fairseq_normalign.align.both_directions import BitextAligner
 from fairseq_normalign.align.choose import choose_readings
 from fairseq_normalign.cli.model_arguments import positive
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
-from fairseq_normalign.hosts.fairseq.averaging import average
 from fairseq_normalign.links.experts import Expert, parse_expert
 from fairseq_normalign.links.gold import Gold
 

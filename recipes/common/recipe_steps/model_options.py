@@ -16,6 +16,7 @@ SHARED = ("share_all_embeddings", "share_decoder_input_output_embed", "no_scale_
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("checkpoint", type=Path)
+    parser.add_argument("--arch", default="transformer_normalign", help="the architecture to train")
     parser.add_argument("--aligner", type=int, metavar="N", help="of an aligner with so many of its decoder layers")
 
 
@@ -31,7 +32,7 @@ def run(args: argparse.Namespace) -> None:
     if args.aligner:
         print("--arch normalign_aligner", *options_of(saved), "--decoder-layers", args.aligner)
     else:
-        print("--arch transformer_normalign", *options_of(saved))
+        print("--arch", args.arch, *options_of(saved))
 
 
 def options_of(saved: Any) -> Iterator[str]:

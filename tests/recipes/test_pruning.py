@@ -8,21 +8,21 @@ from argparse import Namespace
 from types import SimpleNamespace
 
 import pytest
+import recipe_steps.__main__ as recipe_steps
 import torch
 from fairseq.models.transformer.transformer_legacy import base_architecture
+from normalign_training.gated_heads import GatedTransformerModel, gates_of
+from normalign_training.pruning import prune, write_heads
 
-from fairseq_normalign.cli import main
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq import patches
 from fairseq_normalign.hosts.fairseq.checkpoints import FUSED, safe_load
-from fairseq_normalign.hosts.fairseq.gated_heads import attentions, gates_of, read_heads, write_heads
 from fairseq_normalign.hosts.fairseq.loading import load_models
-from fairseq_normalign.hosts.fairseq.pruning import prune
-from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
+from fairseq_normalign.models.transformer_normalign import TransformerNormalignModel, attentions, read_heads
+from tests.conftest import REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
 from tests.methods.tiny_models import dictionary, soft_alignments, tiny_batch
 
-patches.register()
-
+COMMON = REPOSITORY / "recipes/common"
+TRAINING = COMMON / "normalign_training"
 ALL = "encoder,decoder,cross"
 LOCATIONS = {"encoder": [[1.0, -1.0], [-1.0, -2.0]], "decoder": [[-1.0, 0.5], [1.0, 1.0]], "cross": [[2.0, -0.1]] * 2}
 
@@ -30,18 +30,17 @@ LOCATIONS = {"encoder": [[1.0, -1.0], [-1.0, -2.0]], "decoder": [[-1.0, 0.5], [1
 def arguments(**options) -> Namespace:
     sizes = {"embed_dim": 8, "ffn_embed_dim": 12, "attention_heads": 2, "layers": 2}
     each = {f"{side}_{name}": size for side in ("encoder", "decoder") for name, size in sizes.items()}
-    args = Namespace(arch="transformer_normalign", **each, **options)
+    args = Namespace(arch="transformer_normalign_gated", **each, **options)
     base_architecture(args)
     return args
 
 
 def tiny(args: Namespace):
-    from fairseq_normalign.models.transformer_normalign import TransformerNormalignModel
-
+    kind = TransformerNormalignModel if args.arch == "transformer_normalign" else GatedTransformerModel
     words = dictionary()
     task = SimpleNamespace(source_dictionary=words, target_dictionary=words)
     torch.manual_seed(3)
-    model = TransformerNormalignModel.build_model(args, task)
+    model = kind.build_model(args, task)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if "gates" not in name:
@@ -137,7 +136,7 @@ def test_norms_of_a_gated_model_are_those_of_the_pruned(tmp_path):
 
 def test_what_cannot_be_pruned_is_refused(tmp_path, capsys):
     plain = saved(tiny(arguments()), arguments(), tmp_path / "plain.pt")
-    assert main(["prune", str(plain), "-o", str(tmp_path / "out.pt")]) == 2
+    assert recipe_steps.main(["prune", str(plain), "-o", str(tmp_path / "out.pt")]) == 2
     assert "has no gates" in capsys.readouterr().err
     assert not (tmp_path / "out.pt").exists()
     with pytest.raises(NormalignError, match="no attention 'encodr'"):
@@ -153,11 +152,27 @@ def test_the_whole_way_by_commands(binarized, plain_checkpoint, tmp_path):
     """Fine-tune a stock checkpoint with gates, close some, prune, translate: the same with gates and without heads."""
     out = tmp_path / "gates"
     architecture = succeed(
-        "python", "-m", "recipe_steps", "model-options", plain_checkpoint, cwd=REPOSITORY / "recipes/common"
+        "python",
+        "-m",
+        "recipe_steps",
+        "model-options",
+        plain_checkpoint,
+        "--arch",
+        "transformer_normalign_gated",
+        cwd=COMMON,
     ).stdout.split()
     trained = succeed(
-        *("fairseq-train", binarized, "--user-dir", PACKAGE, "--save-dir", out, "--max-update", 25),
-        *("--finetune-from-model", plain_checkpoint, "--arch", "transformer_normalign", *architecture),
+        *(
+            "fairseq-train",
+            binarized,
+            "--user-dir",
+            COMMON / "normalign_training",
+            "--save-dir",
+            out,
+            "--max-update",
+            25,
+        ),
+        *("--finetune-from-model", plain_checkpoint, *architecture),
         *("--task", "translation_normalign", "--normalign-gates", ALL, "--normalign-gates-speed", 60),
         *TINY_TRAINING,
         *("--criterion", "label_smoothed_cross_entropy_with_head_gates", "--normalign-gates-lambda", 0.05),
@@ -166,10 +181,15 @@ def test_the_whole_way_by_commands(binarized, plain_checkpoint, tmp_path):
     heads = [int(float(count)) for count in re.findall(r"heads_cross=([\d.]+)", trained.stdout + trained.stderr)]
     assert heads
     assert heads[-1] < 6, "no head was closed: raise lambda"
-    done = succeed("python", "-m", "fairseq_normalign.cli", "prune", out / "checkpoint_last.pt", "-o", out / "small.pt")
+    done = succeed(
+        "python", "-m", "recipe_steps", "prune", out / "checkpoint_last.pt", "-o", out / "small.pt", cwd=COMMON
+    )
     assert "cross" in done.stdout
     options = ("--gen-subset", "test1", "--print-alignment", "hard")
-    before, after = (generate(binarized, out / name, *options).stdout for name in ("checkpoint_last.pt", "small.pt"))
+    gated = ("--path", out / "checkpoint_last.pt", "-s", "de", "-t", "en", "--beam", 3, "--max-len-b", 20, "--cpu")
+    task = ("--user-dir", TRAINING, "--task", "translation_normalign")
+    before = succeed("fairseq-generate", binarized, *gated, *task, *options).stdout
+    after = generate(binarized, out / "small.pt", *options).stdout
     assert lines_of(before, "A")
     assert lines_of(before, "H")
     assert [kind[0].split("\t")[1] for kind in lines_of(before, "H").values()] == [

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import NormalignError
-from ...files import open_binary_output
-from .checkpoints import safe_load
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import open_binary_output
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 
 
 def average(paths: Sequence[str | Path], output: str | Path) -> int:

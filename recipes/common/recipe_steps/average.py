@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import argparse
 
-from ..errors import NormalignError
-from ..files import check_distinct, check_writable
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import check_distinct, check_writable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,10 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..hosts.fairseq.averaging import average
+    from normalign_training.averaging import average
 
     if len(args.checkpoint) < 2:
-        raise NormalignError("one checkpoint has no mean; give two or more")
+        raise NormalignError("give at least two checkpoints")
     check_writable(args.output)
     check_distinct([args.output], args.checkpoint)
     count = average(args.checkpoint, args.output)

@@ -10,9 +10,9 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
     LabelSmoothedCrossEntropyCriterion,
     label_smoothed_nll_loss,
 )
+from normalign_training import chunked_cross_entropy as chunked
 from torch import nn
 
-from fairseq_normalign.models import chunked_cross_entropy_criterion as chunked
 from tests.methods.tiny_models import tiny_transformer
 
 PAD, END = 1, 2
@@ -77,12 +77,3 @@ def test_the_table_of_all_words_is_never_made(monkeypatch: pytest.MonkeyPatch) -
     model = tiny_transformer().float().requires_grad_()
     monkeypatch.setattr(type(model.decoder), "output_layer", lambda *_: pytest.fail("the output layer was called"))
     results(both()[0], model)
-
-
-def test_fairseq_finds_it_by_name() -> None:
-    from fairseq.criterions import CRITERION_REGISTRY
-
-    from fairseq_normalign.hosts.fairseq.patches import register
-
-    register()
-    assert CRITERION_REGISTRY["chunked_cross_entropy"].__name__ == "ChunkedCrossEntropyCriterion"

@@ -10,12 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...errors import NormalignError
-from ...files import open_binary_output
-from ...methods.records import KINDS
-from .gated_heads import attention_name, gated_kinds, write_heads
-from .loading import silence_fairseq
-from .patches import register
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import open_binary_output
+from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
+from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
+from fairseq_normalign.methods.records import KINDS
+
+from .gated_heads import gated_kinds
 
 GATES = "gates.location"
 
@@ -33,13 +34,12 @@ class Pruned:
 
 def prune(path: str | Path, output: str | Path) -> Pruned:
     """Write the checkpoint at ``path`` without its closed heads, its gates and the state of its optimizer."""
-    register()
-    from .checkpoints import safe_load
-
     state = safe_load(str(path))
     arguments = _model_arguments(state, path)
     if not gated_kinds(getattr(arguments, "normalign_gates", None)):
-        raise NormalignError(f"{path}: has no gates; train it with --arch transformer_normalign --normalign-gates")
+        raise NormalignError(
+            f"{path}: has no gates; train it with --arch transformer_normalign_gated --normalign-gates"
+        )
     model = state["model"]
     try:
         sizes = _parameters(model)
@@ -49,10 +49,24 @@ def prune(path: str | Path, output: str | Path) -> Pruned:
     for holder in _arguments_of(state):
         holder.normalign_gates = None
         holder.normalign_heads = write_heads(after)
+        for name in ("arch", "_name"):  # what is left needs this user-dir no longer
+            if hasattr(holder, name):
+                setattr(holder, name, "transformer_normalign")
     state["last_optimizer_state"] = None
     with silence_fairseq(), open_binary_output(output) as handle:
         torch.save(state, handle)
     return Pruned(before, after, (sizes, _parameters(model)))
+
+
+def write_heads(heads: dict[str, list[int]]) -> str:
+    """Return the heads as a checkpoint keeps them in its arguments: 'encoder:4,2;cross:1,0'."""
+    return ";".join(f"{kind}:{','.join(map(str, counts))}" for kind, counts in heads.items())
+
+
+def attention_name(kind: str, layer: int) -> str:
+    """What parameters of the attention start with in a state_dict."""
+    side, name = ("encoder", "self_attn") if kind == "encoder" else ("decoder", "self_attn")
+    return f"{side}.layers.{layer}.{'encoder_attn' if kind == 'cross' else name}"
 
 
 def _arguments_of(state: dict[str, Any]) -> Iterator[Any]:
@@ -108,7 +122,7 @@ def _prune(model: dict[str, Tensor], name: str, is_open: Tensor) -> int:
 
 
 def _chosen(tensor: Tensor, kept: Tensor, dim: int) -> Tensor:
-    """The channels that stay; one of zeros where none does (see :func:`.heads.width_of`)."""
+    """The channels that stay; one of zeros where none does (see ``width_of`` in models/transformer_normalign.py)."""
     if not bool(kept.any()):
         return torch.zeros_like(tensor.narrow(dim, 0, 1)).clone()
     return tensor.index_select(dim, kept.nonzero().flatten()).clone()

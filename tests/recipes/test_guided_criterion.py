@@ -15,9 +15,9 @@ PAD, END = 1, 2
 
 @pytest.fixture(scope="module")
 def criterion():
-    from fairseq_normalign.models import guided_alignment_criterion
+    from normalign_training import guided_alignment
 
-    return guided_alignment_criterion
+    return guided_alignment
 
 
 def sample_of(target: list[list[int]], links: list[tuple[int, int, int]]) -> dict:
@@ -69,15 +69,6 @@ def test_an_aligner_that_sees_every_word_is_not_taught_to_guess_them(criterion) 
         taught._layer(aligner)
     taught.translation_weight = 0
     assert taught._layer(aligner) == 0
-
-
-def test_fairseq_finds_it_by_name() -> None:
-    from fairseq.criterions import CRITERION_REGISTRY
-
-    from fairseq_normalign.hosts.fairseq.patches import register
-
-    register()
-    assert CRITERION_REGISTRY["guided_alignment"].__name__ == "GuidedAlignmentCriterion"
 
 
 def test_a_layer_that_is_not_there_is_refused(criterion) -> None:

@@ -2,8 +2,6 @@
 
 fairseq's own criterion teaches the step where the word is the output: the decoder has to guess where the word that it
 has not seen yet comes from. One step later it has seen it (AWI), and ``normalign align --step awi`` reads it there.
-
-Here, and not in a folder of its own, because fairseq imports ``models/`` and ``tasks/`` of a user directory only.
 """
 
 import math
@@ -20,7 +18,7 @@ from fairseq.criterions.label_smoothed_cross_entropy import (
 from fairseq.logging import metrics
 from torch import Tensor
 
-from ..errors import NormalignError
+from fairseq_normalign.errors import NormalignError
 
 SMALLEST_SHARE = 1e-9
 

@@ -1,16 +1,16 @@
 """Take the heads whose gates are closed out of a checkpoint.
 
-The checkpoint comes from --arch transformer_normalign --normalign-gates. The new one has no gates, fewer and smaller
-parameters, and the same output; fairseq's commands load it with our --user-dir. It has no optimizer state.
+The checkpoint comes from --arch transformer_normalign_gated --normalign-gates. The new one has no gates, fewer and
+smaller parameters, the same output and no optimizer state; it needs fairseq_normalign alone as the user-dir.
 """
 
 from __future__ import annotations
 
 import argparse
 
-from ..errors import NormalignError
-from ..files import check_writable
-from ..show.text_tables import columns
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import check_writable
+from fairseq_normalign.show.text_tables import columns
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,11 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> None:
-    from ..hosts.fairseq.pruning import prune
+    from normalign_training.pruning import prune
 
     check_writable(args.output)
     if args.output == args.checkpoint:
-        raise NormalignError(f"{args.output}: would be written over itself")
+        raise NormalignError(f"{args.output}: is the input; choose another name")
     found = prune(args.checkpoint, args.output)
     rows = [["attention", "heads", "kept", "by layer"]]
     for kind, kept in found.after.items():

@@ -3,8 +3,6 @@
 The loss and the gradients are those of fairseq's ``label_smoothed_cross_entropy``. It is faster where a small model
 trains on a CPU: there the table of all words for all positions, written and read several times, costs more time than
 the model. Here a few hundred positions at a time go through the output layer, the loss and its gradient.
-
-Here, and not in a folder of its own, because fairseq imports ``models/`` and ``tasks/`` of a user directory only.
 """
 
 from typing import Any
@@ -66,7 +64,7 @@ def chunked_loss(features: Tensor, weight: Tensor, target: Tensor, smoothing: fl
     """Sums over N positions of the smoothed and of the plain loss, in nats; only the first has gradients.
 
     ``features`` [N, C] are what goes into the output layer, ``weight`` [V, C] is that layer, without a bias, and
-    ``target`` [N] are the right words. The gradients are made here, so a second derivative is not to be had.
+    ``target`` [N] are the right words. Double backward is unsupported.
 
     >>> losses = chunked_loss(torch.zeros(2, 3), torch.zeros(4, 3), torch.tensor([1, 2]), smoothing=0.1)
     >>> [round(float(loss), 3) for loss in losses]  # 2 * log(4): all four words are equally likely

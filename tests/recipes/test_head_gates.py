@@ -2,8 +2,7 @@ import math
 
 import pytest
 import torch
-
-from fairseq_normalign.hosts.fairseq.head_gates import HIGH, LOW, TEMPERATURE, HeadGates
+from normalign_training.head_gates import HIGH, LOW, TEMPERATURE, HeadGates
 
 
 def gates_at(*log_odds: float, speed: float = 1.0) -> HeadGates:
