@@ -62,18 +62,14 @@ class Alignment:
 
     def draw(self, path: str | Path | None = None) -> str | None:
         """Draw the pair: to a figure at ``path`` (.png, .svg, .pdf), or return it as text for a terminal."""
-        from .show.one_alignment import as_figure, as_text, pair_to_draw
+        from .show.grids import draw_alignment
 
-        pair = pair_to_draw(self.source, self.target, self.links, self.soft)
-        if path is None:
-            return as_text(pair)
-        as_figure(pair, path)
-        return None
+        return draw_alignment(self.source, self.target, self.links, self.soft, path)
 
     def _repr_html_(self) -> str:
-        from .show.one_alignment import as_html
+        from .show.grids import svg_grid
 
-        return as_html(self.source, self.target, self.links, self.soft)
+        return f"<div style='overflow-x:auto'>{svg_grid(self.source, self.target, self.links, self.soft)}</div>"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from ..files import STDIO, check_writable, open_output
 from ..links.decide import Link
 from ..links.gold import Gold, read_gold, read_links
 from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..show.comparison import STYLES, draw_layers, render_comparison
 from ..show.figures import figure_format
+from ..show.plots import draw_layers
+from ..show.tables import STYLES, render_comparison
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,

@@ -12,7 +12,7 @@ import argparse
 
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
-from ..show.reading_table import STYLES, render_readings
+from ..show.tables import READING_STYLES, render_readings
 from .model_arguments import (
     add_model_arguments,
     add_null_arguments,
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_null_arguments(group)
     writing = parser.add_argument_group("writing")
     writing.add_argument(
-        "--style", choices=STYLES, default="table", help="heads: as CTranslate2 and Whisper take them (table)"
+        "--style", choices=READING_STYLES, default="table", help="heads: as CTranslate2 and Whisper take them (table)"
     )
     writing.add_argument("--rows", type=positive, default=8, metavar="N", help="readings shown per direction (8)")
     writing.add_argument("--figure", metavar="FILE", help="draw the support of every head (.png, .svg, .pdf)")
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> None:
         if path:
             write_choice(path, choice)
     if args.figure:
-        from ..show.reading_figure import draw_support
+        from ..show.plots import draw_support
 
         draw_support(choices, args.figure)
     text = render_readings(choices, args.style, rows=args.rows)

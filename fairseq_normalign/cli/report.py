@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> None:
     from ..analysis.comparison import compare_pairs
     from ..analysis.error_rates import Sampling
     from ..analysis.examples import examples_of_method
-    from ..show.report_folder import REPORT, ReportOptions, write_report
+    from ..show.report import REPORT, Measured, write_report
 
     _check(args)
     check_new_directory(args.output, REPORT)
@@ -56,7 +56,10 @@ def run(args: argparse.Namespace) -> None:
     signature = f"sentences:{len(pairs)}|null:best|merge:sum,mean|bootstrap:{args.bootstrap},seed:{args.seed}"
     found = replace(found, signature=f"{signature}|normalign:{__version__}")
     chosen = examples_of_method(pairs, method, baseline, each=args.each)
-    write_report(args.output, pairs, found, chosen, ReportOptions(args.title, args.all_sentences))
+    measured = Measured(found, chosen)
+    write_report(
+        args.output, pairs, measured, title=args.title, signature=found.signature, all_sentences=args.all_sentences
+    )
     note(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples")
 
 
@@ -71,12 +74,12 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _report_check(args: argparse.Namespace, pairs: list[ReadPair]) -> None:
-    from ..show.report_folder import ReportOptions, write_check_report
+    from ..show.report import write_report
 
     if not any(pair.flags for pair in pairs):
         raise NormalignError(f"{args.check}: none of these pairs was checked")
     signature = f"pairs:{len(pairs)}|normalign:{__version__}"
-    write_check_report(args.output, pairs, ReportOptions(args.title), signature)
+    write_report(args.output, pairs, None, title=args.title, signature=signature)
     note(f"{args.output}/index.html: {len(pairs)} pairs, lowest scores first")
 
 

@@ -32,7 +32,7 @@ from ..links.score import (
     metrics_of,
     score_of,
 )
-from ..show.score_tables import STYLES, Result, render
+from ..show.tables import STYLES, Result, render_scores
 from ..version import __version__
 from .option_names import reading_options
 
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> None:
         raise NormalignError(f"{gold.name}: no sentence has a link; there is nothing to score against")
     results = _results(args, totals, gold, hypotheses)
     with open_output(args.output) as handle:
-        handle.write(render(results, args.style, digits=args.digits))
+        handle.write(render_scores(results, args.style, digits=args.digits))
 
 
 def _check(args: argparse.Namespace) -> None:

@@ -134,7 +134,7 @@ def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Read
 
 
 def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
-    from ..show.terminal import Look, grid
+    from ..show.grids import Look, text_grid
 
     terminal = sys.stdout.isatty()
     colour = args.colour == "always" or (args.colour == "auto" and terminal and "NO_COLOR" not in os.environ)
@@ -142,7 +142,7 @@ def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list
     for number, (pair, choice) in enumerate((pair, choice) for pair in pairs for choice in choices):
         if number:
             print()
-        for line in grid(pair, choice, look, threshold=args.threshold, level=args.level):
+        for line in text_grid(pair, choice, look, threshold=args.threshold, level=args.level):
             print(line)
 
 

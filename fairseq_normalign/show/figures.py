@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import MissingExtra, NormalignError
 from ..files import check_writable, open_binary_output
 from ..links.decide import Link
-from ..links.pieces import Sentence
 from ..links.read_pair import ReadPair, links_of, soft_of
 from ..links.readings import Reading
 from .fonts import drawn_text, missing_letters, usable_families
@@ -21,23 +20,19 @@ from .fonts import drawn_text, missing_letters, usable_families
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
-    from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "svg", "pdf")
 RIGHT, WRONG, MISSED, INK = "#1f8a4c", "#c2401c", "#80620a", "#24221e"
 _HEAT = ("#ffffff", "#dfe6f0", "#9db3d3", "#4a6ea5", "#1c3766")
 _CELL, _FONT = 0.27, 8.5
+"""Edge of a cell in inches, size of letters in points."""
 _WIDEST = 30
 _TITLE = 1.15
-"""How much larger than labels titles are drawn, with some room."""
+"""Titles are so much larger than labels, with some room."""
 _LONGEST_LABEL = 22
 _MOST_DOTS = 200_000_000
-"""Four bytes each: what a figure may take of the memory."""
-
-
-Labels = tuple[list[str], list[str]]
-"""Rotation of the source words and of the target words."""
+"""The dots of the largest figure; each takes four bytes of memory."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +43,51 @@ class Style:
     """The share of its row that makes a cell a link; None for argmax."""
     level: str = "word"
     reference: bool = True
-    """A panel of the gold alone beside the others, when there is gold."""
+    """Whether there is a panel of the gold alone."""
     columns: int = 3
     dpi: int = 150
 
 
 @dataclass(frozen=True)
-class Panel:
-    """One grid of the figure."""
+class _Panel:
+    """One grid: its title, the soft alignment [target, source], and links; ``judged``: links are compared with gold."""
 
     title: str
     soft: np.ndarray | None
-    """[target, source]."""
     links: Sequence[Link]
     judged: bool
-    """Whether links are held against the gold."""
+
+
+def matplotlib_figure() -> type[Figure]:
+    """Return matplotlib's class of figures, which no global state knows; an error names the extra to install."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingExtra("matplotlib", "plots", "a figure") from None
+    return Figure
+
+
+def plain_text(text: str) -> str:
+    """Return the text with dollar signs escaped, which matplotlib would read as mathematics."""
+    return text.replace("$", r"\$")
+
+
+def figure_format(path: str | Path) -> str:
+    """Return the format that a file's name asks for.
+
+    >>> figure_format("a.PNG")
+    'png'
+    """
+    format = Path(path).suffix.lower().removeprefix(".")
+    if format not in FORMATS:
+        raise NormalignError(f"{path}: a figure's name ends in {', '.join('.' + known for known in FORMATS)}")
+    return format
 
 
 def save_figure(
     path: str | Path, pairs: Sequence[ReadPair], choices: Sequence[Reading], style: Style | None = None
 ) -> str:
-    """Draw pairs, one figure each, its choices side by side; ``path`` ends in .png, .svg or .pdf.
+    """Draw pairs, one figure each with its choices side by side; ``path`` ends in .png, .svg or .pdf.
 
     A PDF has one page per pair; PNG and SVG hold one pair only. Returns the letters that no installed font has.
     """
@@ -79,8 +98,9 @@ def save_figure(
     check_writable(path)
     missing = ""
     with open_binary_output(path) as out, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # said to the user in one line
+        warnings.filterwarnings("ignore", message="Glyph", category=UserWarning)  # missing letters are returned
         if format == "pdf":
+            matplotlib_figure()
             from matplotlib.backends.backend_pdf import PdfPages
 
             with PdfPages(out, metadata={"CreationDate": None}) as pages:
@@ -95,108 +115,67 @@ def save_figure(
     return "".join(sorted(set(missing)))
 
 
-def figure_format(path: str | Path) -> str:
-    """The format that the name asks for."""
-    format = Path(path).suffix.lower().removeprefix(".")
-    if format not in FORMATS:
-        raise NormalignError(f"{path}: a figure's name ends in {', '.join('.' + known for known in FORMATS)}")
-    return format
-
-
 def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = None) -> tuple[Figure, str]:
-    """The figure of a pair (a matplotlib Figure that no global state knows), and the letters that no font has."""
-    style = style or Style()
-    figure_class, fonts = _matplotlib()
-    panels = list(_panels(pair, choices, style))
-    source, target = pair.source.at(style.level).words, pair.target.at(style.level).words
-    labels = [_label(word) for word in source], [_label(word) for word in target]
+    """Return the figure of a pair, and the letters that no font has."""
+    style, figure_class = style or Style(), matplotlib_figure()
+    fonts = usable_families()
+    judged = pair.gold is not None
+    panels = [_Panel("reference", None, [], judged=False)] if judged and style.reference else []
+    for choice in choices:
+        shape = pair.readings[choice.method].shape if choice.method in pair.readings else None
+        soft = soft_of(pair, choice, style.level)
+        links = links_of(pair, choice, threshold=style.threshold, level=style.level)
+        panels.append(_Panel(choice.label(shape), soft, links, judged))
+    words = pair.source.at(style.level).words, pair.target.at(style.level).words
+    source, target = ([_label(word) for word in side] for side in words)
     handles = _legend_handles(any(panel.judged for panel in panels), style.level)
-    layout = _Layout.of(labels, [panel.title for panel in panels], len(handles), style.columns, fonts)
-    width, height = layout.size
+
+    # sizes in inches: the cells of a panel, room at its left for words and a wide title, at its top for words
+    grid = max(1, len(source)) * _CELL, max(1, len(target)) * _CELL
+    columns = min(style.columns, len(panels), max(1, int(_WIDEST / (grid[0] + 1.5))))
+    title = _TITLE * _widest([plain_text(panel.title) for panel in panels], fonts)
+    left = max(_widest(target, fonts), title - grid[0]) + 0.3
+    top, below = _widest(source, fonts) + 0.15, 0.35
+    width = columns * (left + grid[0]) + 0.25
+    legend_columns = max(1, min(len(handles), int(width / 1.05)))
+    height = -(-len(panels) // columns) * (top + grid[1] + below) + 0.4 + 0.17 * -(-len(handles) // legend_columns)
     if width * height * style.dpi**2 > _MOST_DOTS:
         raise NormalignError(
             f"sentence {pair.id + 1}: {len(source)} and {len(target)} words are too many for a figure; a page has room"
         )
-    figure = figure_class(figsize=layout.size)
+
+    figure = figure_class(figsize=(width, height))
+    gold = _gold_cells(pair, style.level)
     for number, panel in enumerate(panels):
-        _draw(figure.add_axes(layout.place(number)), panel, pair, labels, style, fonts)
+        down, across = divmod(number, columns)
+        x = across * (left + grid[0]) + left
+        y = height - 0.3 - down * (top + grid[1] + below) - top - grid[1]
+        axes = figure.add_axes((x / width, y / height, grid[0] / width, grid[1] / height))
+        _draw_grid(axes, panel, source, target, fonts)
+        _mark(axes, panel, gold, missed=style.level == "word")
     figure.text(0.1 / width, 1 - 0.08 / height, f"sentence {pair.id + 1}", va="top", fontsize=_FONT, color="#6d685e")
     figure.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.1 / width, 0.03 / height),
-        ncols=layout.legend_columns,
+        ncols=legend_columns,
         frameon=False,
         prop={"size": _FONT - 1, "family": fonts},
         borderpad=0,
         handlelength=1.4,
         columnspacing=1.2,
     )
-    return figure, missing_letters((*source, *target), fonts)
+    return figure, missing_letters((*words[0], *words[1]), fonts)
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """Positions of the panels of a figure, in inches."""
+def _draw_grid(axes: Axes, panel: _Panel, source: Sequence[str], target: Sequence[str], fonts: list[str]) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
 
-    columns: int
-    grid: tuple[float, float]
-    """Width and height of the cells of a panel."""
-    left: float
-    """Room for target words, and for a title wider than the cells."""
-    top: float
-    size: tuple[float, float]
-    legend_columns: int
-    below: float = 0.35
-
-    @classmethod
-    def of(cls, labels: Labels, titles: Sequence[str], handles: int, most_columns: int, fonts: list[str]) -> _Layout:
-        """Return the layout with room for the labels, the cells and the titles."""
-        grid = max(1, len(labels[0])) * _CELL, max(1, len(labels[1])) * _CELL
-        columns = min(most_columns, len(titles), max(1, int(_WIDEST / (grid[0] + 1.5))))
-        rows = -(-len(titles) // columns)
-        above, beside = (_widest(side, fonts) for side in labels)
-        title = _TITLE * _widest([_plain(title) for title in titles], fonts)
-        left, top = max(beside, title - grid[0]) + 0.3, above + 0.15
-        width = columns * (left + grid[0]) + 0.25
-        legend_columns = max(1, min(handles, int(width / 1.05)))
-        height = rows * (top + grid[1] + cls.below) + 0.4 + 0.17 * -(-handles // legend_columns)
-        return cls(columns, grid, left, top, (width, height), legend_columns)
-
-    def place(self, number: int) -> tuple[float, float, float, float]:
-        """Left, bottom, width and height of a panel's cells, as parts of the figure."""
-        down, across = divmod(number, self.columns)
-        width, height = self.size
-        x = across * (self.left + self.grid[0]) + self.left
-        y = height - 0.3 - down * (self.top + self.grid[1] + self.below) - self.top - self.grid[1]
-        return x / width, y / height, self.grid[0] / width, self.grid[1] / height
-
-
-def _matplotlib() -> tuple[type[Figure], list[str]]:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingExtra("matplotlib", "plots", "a figure") from None
-    return Figure, usable_families()
-
-
-def _panels(pair: ReadPair, choices: Sequence[Reading], style: Style) -> Iterator[Panel]:
-    with_gold = pair.gold is not None
-    if with_gold and style.reference:
-        yield Panel("reference", None, [], False)
-    for choice in choices:
-        shape = pair.readings[choice.method].shape if choice.method in pair.readings else None
-        soft = soft_of(pair, choice, style.level)
-        links = links_of(pair, choice, threshold=style.threshold, level=style.level)
-        yield Panel(choice.label(shape), soft, links, with_gold)
-
-
-def _draw(axes: Axes, panel: Panel, pair: ReadPair, labels: Labels, style: Style, fonts: list[str]) -> None:
-    source, target = labels
     axes.set_xlim(0, max(len(source), 1))
     axes.set_ylim(max(len(target), 1), 0)
     if panel.soft is not None and panel.soft.size:
-        axes.pcolormesh(panel.soft, cmap=_colours(), vmin=0, vmax=max(float(panel.soft.max()), 0) or 1)
+        colours = LinearSegmentedColormap.from_list("normalign", _HEAT)
+        axes.pcolormesh(panel.soft, cmap=colours, vmin=0, vmax=max(float(panel.soft.max()), 0) or 1)
     axes.set_xticks(np.arange(len(source)) + 0.5, source, rotation=90, fontsize=_FONT, family=fonts)
     axes.set_yticks(np.arange(len(target)) + 0.5, target, fontsize=_FONT, family=fonts)
     axes.tick_params(length=0, top=True, labeltop=True, bottom=False, labelbottom=False, pad=3)
@@ -205,19 +184,18 @@ def _draw(axes: Axes, panel: Panel, pair: ReadPair, labels: Labels, style: Style
     for spine in axes.spines.values():
         spine.set_color("#8b8677")
         spine.set_linewidth(0.6)
-    title = _plain(panel.title)
+    title = plain_text(panel.title)
     narrow = len(source) * _CELL < _TITLE * _widest([title], fonts)
     axes.set_xlabel(title, loc="right" if narrow else "center", fontsize=_FONT + 1, color=INK, labelpad=4, family=fonts)
-    _mark(axes, panel, pair, style)
 
 
-def _mark(axes: Axes, panel: Panel, pair: ReadPair, style: Style) -> None:
+def _mark(axes: Axes, panel: _Panel, gold: dict[Link, bool], *, missed: bool) -> None:
+    """Draw gold, links, and with ``missed`` rings around the sure links that are not there."""
     from matplotlib.patches import Rectangle
 
-    reference = panel.title == "reference" and panel.soft is None and not panel.judged
-    gold = _gold_cells(pair, style.level)
+    alone = panel.soft is None and not panel.judged and panel.title == "reference"
     for (source, target), sure in gold.items():
-        margin = 0.1 if reference else 0.34
+        margin = 0.1 if alone else 0.34
         box = (source + margin, target + margin), 1 - 2 * margin, 1 - 2 * margin
         fill, edge, hatch = (INK, "white", None) if sure else ("white", INK, "//////")
         axes.add_patch(Rectangle(*box, facecolor=fill, edgecolor=edge, hatch=hatch, linewidth=0.5, zorder=3))
@@ -227,79 +205,52 @@ def _mark(axes: Axes, panel: Panel, pair: ReadPair, style: Style) -> None:
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=2.8, edgecolor="white", alpha=0.7, zorder=4))
         edge, dashes = (RIGHT, "solid") if right else (WRONG, (0, (2.2, 1.2)))
         axes.add_patch(Rectangle(*frame, fill=False, linewidth=1.7, zorder=4, edgecolor=edge, linestyle=dashes))
-        if not right:
-            for colour, width in (("white", 2.4), (WRONG, 1.2)):
-                axes.plot(
-                    source + 0.5, target + 0.5, marker="x", color=colour, markersize=6, mew=width, zorder=5, ls=""
-                )
-    if panel.judged and style.level == "word":
-        missed = [link for link, sure in gold.items() if sure and link not in set(panel.links)]
-        if missed:
-            x, y = np.asarray(missed).T + 0.5
-            axes.plot(
-                x, y, linestyle="", marker="o", markersize=13, markerfacecolor="none", markeredgecolor=MISSED, zorder=4
-            )
+        for colour, width in () if right else (("white", 2.4), (WRONG, 1.2)):
+            axes.plot(source + 0.5, target + 0.5, marker="x", color=colour, markersize=6, mew=width, zorder=5, ls="")
+    rings = [link for link, sure in gold.items() if sure and link not in set(panel.links)]
+    if panel.judged and missed and rings:
+        x, y = np.asarray(rings).T + 0.5
+        axes.plot(x, y, ls="", marker="o", markersize=13, markerfacecolor="none", markeredgecolor=MISSED, zorder=4)
 
 
 def _gold_cells(pair: ReadPair, level: str) -> dict[Link, bool]:
-    """The gold links at a level, True for sure ones; a link of two words is one of all their pieces."""
+    """Return the gold links at a level, True for sure ones; a link of two words is one of all their pieces."""
     if pair.gold is None:
         return {}
     words = {link: link in pair.gold.sure for link in sorted(pair.gold.possible)}
     if level == "word":
         return words
-    source, target = (_pieces_of(side) for side in (pair.source, pair.target))
-    return {(s, t): sure for (i, j), sure in words.items() for s in source[i] for t in target[j]}
-
-
-def _pieces_of(side: Sentence) -> list[list[int]]:
-    """The columns that a word's pieces take when pieces that are no words are left out."""
-    place = {position: number for number, (position, _) in enumerate(side.by_piece.spans)}
-    return [[place[position] for position in range(*span)] for span in side.by_word.spans]
+    pieces = []  # of each side: the rows or columns of each word's pieces; pieces that are no words have none
+    for side in (pair.source, pair.target):
+        place = {position: number for number, (position, _) in enumerate(side.by_piece.spans)}
+        pieces.append([[place[position] for position in range(*span)] for span in side.by_word.spans])
+    return {(s, t): sure for (i, j), sure in words.items() for s in pieces[0][i] for t in pieces[1][j]}
 
 
 def _legend_handles(judged: bool, level: str) -> list[Artist]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Artist] = [Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")]
-    if judged:
-        handles.append(Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link"))
-        if level == "word":
-            ring = Line2D(
-                [], [], label="missed", marker="o", markerfacecolor="none", markeredgecolor=MISSED, linestyle=""
-            )
-            handles.append(ring)
-        handles += [
-            Patch(facecolor=INK, label="gold, sure"),
-            Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible"),
-        ]
-    return handles
-
-
-def _colours() -> Colormap:
-    from matplotlib.colors import LinearSegmentedColormap
-
-    return LinearSegmentedColormap.from_list("normalign", _HEAT)
+    link = Patch(fill=False, edgecolor=RIGHT, linewidth=1.7, label="link")
+    if not judged:
+        return [link]
+    wrong = Patch(fill=False, edgecolor=WRONG, linestyle="--", linewidth=1.4, label="wrong link")
+    ring = Line2D([], [], label="missed", marker="o", markerfacecolor="none", markeredgecolor=MISSED, linestyle="")
+    sure = Patch(facecolor=INK, label="gold, sure")
+    possible = Patch(facecolor="white", edgecolor=INK, hatch="//////", label="gold, possible")
+    return [link, wrong, *([ring] if level == "word" else []), sure, possible]
 
 
 def _label(word: str) -> str:
     """Return the word as drawn, cut when it is too long for the grid."""
-    cut = word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"
-    return _plain(drawn_text(cut))
-
-
-def _plain(text: str) -> str:
-    """Return the text with dollar signs escaped: matplotlib reads them as mathematics."""
-    return text.replace("$", r"\$")
+    return plain_text(drawn_text(word if len(word) <= _LONGEST_LABEL else word[: _LONGEST_LABEL - 1] + "…"))
 
 
 def _widest(labels: Sequence[str], fonts: list[str]) -> float:
-    """The length of the longest label in inches, as it will be drawn."""
+    """Return the length of the longest label in inches, as it will be drawn."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
 
-    scratch = Figure(dpi=72)
+    scratch = matplotlib_figure()(dpi=72)
     renderer = FigureCanvasAgg(scratch).get_renderer()
     texts = [scratch.text(0, 0, label, fontsize=_FONT, family=fonts) for label in set(labels)]
     return max((text.get_window_extent(renderer).width for text in texts), default=20) / 72

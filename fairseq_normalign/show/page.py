@@ -1,29 +1,30 @@
-"""The HTML page: one file without a network, everything inside, drawn on demand."""
+"""The HTML page of alignments: one file that needs no network, with everything inside, drawn on demand."""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import zlib
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 
+from ..analysis.decisions import decisions_of
 from ..analysis.pair_counts import pair_counts, readings_of
 from ..errors import NormalignError
 from ..files import check_writable, open_output
-from ..links.pieces import Segmentation, Sentence
-from ..links.read_pair import PairFlags, ReadPair
-from ..links.readings import MethodReading, Reading, ReadingShape
-from ..links.score import COUNTS, Counts, metrics_of
-from ..links.words import STEPS
-from .quantize import QUANTIZATION_STEPS, SIGNED_STEPS, keep_argmax, pack, quantize
+from ..links.pieces import Sentence
+from ..links.read_pair import ReadPair
+from ..links.readings import Reading, ReadingShape
+from ..links.score import COUNTS, metrics_of
 
-_ROUNDS = 4
+LEVELS, SIGNED_LEVELS = 4095, 2047
+"""Values are stored as whole multiples of the largest value of their matrix divided by LEVELS; where values below zero
+occur, by SIGNED_LEVELS, and shifted by as much."""
 _COUNTED = [COUNTS.index(name) for name in ("links", "sure_hits", "possible_hits")]
 
 
@@ -51,132 +52,106 @@ def write_page(
     """
     if str(path) != "-":
         check_writable(path)
-    template = asset("page.html")
-    head, body, tail = _split(template, "<!-- blobs -->", "<!-- data -->")
     script, style = asset("page.js"), asset("page.css")
-    fill = {"CSP": _policy(script, style), "STYLE": style, "SCRIPT": script}
-    with open_output(path) as out:
-        out.write(_filled(head, fill))
-        data, best, sentences = _write_blobs(out, pairs)
-        data |= {"title": title, "notes": notes, "beside": None if beside is None else asdict(beside)}
-        start = best if start is None else start
-        data["start"] = None if start is None else asdict(start)
-        out.write(_filled(body, fill))
-        out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
-        out.write(_filled(tail, fill))
-    size = Path(path).stat().st_size if str(path) != "-" else 0
-    return PageSummary(sentences, size)
-
-
-def _write_blobs(out: TextIO, pairs: Iterable[ReadPair]) -> tuple[dict[str, object], Reading | None, int]:
-    """Write the numbers of each pair; return what all pairs share, the best reading, and how many pairs there are."""
+    policy = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}"
+    template = asset("page.html").replace("{{CSP}}", f"{policy}; base-uri 'none'; form-action 'none'")
+    head, tail = template.replace("{{STYLE}}", style).split("<!-- data -->")
     shapes: dict[str, ReadingShape] = {}
-    readings: list[Reading] = []
     sentences: list[dict[str, object]] = []
     counts: list[np.ndarray] = []
-    for pair in pairs:
-        found = {name: reading.shape for name, reading in pair.readings.items()}
-        if sentences and found != shapes:
-            raise NormalignError(f"sentence {pair.id + 1} has other methods, layers or heads than those before it")
-        shapes = found
-        arrays, scales, zeros = _levels(pair)
-        out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(arrays)}</script>\n')
-        sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
-        counts.append(pair_counts(pair))
-        readings = readings or readings_of(pair)
-    if not sentences:
-        raise NormalignError("there is no sentence to show")
-    data: dict[str, object] = {
-        "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
-        "levels": QUANTIZATION_STEPS,
-        "gold": any("g" in sentence for sentence in sentences),
-        "check": any("c" in sentence for sentence in sentences),
-        "sentences": sentences,
-        "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
-    }
-    return data, _best(readings, np.sum(counts, axis=0)), len(sentences)
+    readings: list[Reading] = []
+    with open_output(path) as out:
+        out.write(head)
+        for pair in pairs:
+            found = {name: reading.shape for name, reading in pair.readings.items()}
+            if sentences and found != shapes:
+                raise NormalignError(f"sentence {pair.id + 1} has other methods, layers or heads than those before it")
+            shapes, readings = found, readings or readings_of(pair)
+            numbers, scales, zeros = _numbers(pair, readings)
+            out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(numbers)}</script>\n')
+            sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
+            counts.append(pair_counts(pair))
+        if not sentences:
+            raise NormalignError("there is no sentence to show")
+
+        whole = [place for place, reading in enumerate(readings) if reading.head is None]
+        if start is None and whole:
+            rates = metrics_of(np.sum(counts, axis=0))["aer"]
+            last = next(place for place in whole if readings[place].method == readings[-1].method)
+            start = readings[min(whole, key=lambda place: rates[place]) if np.any(counts) else last]
+        data = {
+            "title": title,
+            "notes": notes,
+            "start": None if start is None else asdict(start),
+            "beside": None if beside is None else asdict(beside),
+            "methods": [{"name": name, **asdict(shape)} for name, shape in shapes.items()],
+            "gold": any("g" in sentence for sentence in sentences),
+            "check": any("c" in sentence for sentence in sentences),
+            "sentences": sentences,
+            "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
+        }
+        out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
+        out.write(tail.replace("{{SCRIPT}}", script))
+    return PageSummary(len(sentences), Path(path).stat().st_size if str(path) != "-" else 0)
 
 
-def _best(readings: Sequence[Reading], counts: Counts) -> Reading | None:
-    """The reading of all heads together with the lowest AER; without gold the last method's first."""
-    whole = [place for place, reading in enumerate(readings) if reading.head is None]
-    if not whole:
-        return None
-    if counts.any():
-        rates = metrics_of(counts)["aer"]
-        return readings[min(whole, key=lambda place: rates[place])]
-    return next(reading for reading in readings if reading.method == readings[-1].method)
+def _numbers(pair: ReadPair, readings: Sequence[Reading]) -> tuple[list[np.ndarray], list[float], list[int]]:
+    """Return the rounded soft alignments of a pair with the links of its readings, and scale and zero of each matrix.
 
-
-def _levels(pair: ReadPair) -> tuple[list[np.ndarray], list[float], list[int]]:
-    """The quantized arrays of a pair (layers, then heads, of each method), and scale and zero of each matrix."""
+    First the layers, then the heads of each method; after all of them, for each reading without links of its own, the
+    source word of each target word, counted from 1, 0 for none. The links are stored because rounding can change which
+    value of a row is the largest.
+    """
     arrays: list[np.ndarray] = []
     scales: list[float] = []
     zeros: list[int] = []
-    for reading in pair.readings.values():
-        for soft in (reading.steps, reading.words, reading.heads):
+    for found in pair.readings.values():
+        for soft in (found.steps, found.words, found.heads):
             if soft is None:
                 continue
-            levels, scale = quantize(soft)
-            _keep_words(pair, reading, levels, soft)
-            zero = SIGNED_STEPS if (levels < 0).any() else 0
-            arrays.append(levels + zero)
+            exact = np.asarray(soft, dtype=np.float64)
+            zero = SIGNED_LEVELS if (exact < 0).any() else 0
+            scale = np.abs(exact).max(axis=(-1, -2), initial=0.0) / (zero or LEVELS)
+            arrays.append(np.rint(exact / np.where(scale > 0, scale, 1.0)[..., None, None]).astype(np.int64) + zero)
             zeros += [zero] * scale.size
             scales += [float(f"{value:.7g}") for value in np.ravel(scale)]
+    decided = decisions_of(pair)
+    arrays += [decided.of(reading) + 1 for reading in readings if pair.readings[reading.method].links is None]
     return arrays, scales, zeros
 
 
-def _keep_words(pair: ReadPair, reading: MethodReading, levels: np.ndarray, soft: np.ndarray) -> None:
-    if reading.words is not None:
-        words = [tuple((n, n + 1) for n in range(size)) for size in soft.shape[-2:]]
-        keep_argmax(levels, soft, words[0], words[1], "")
-        return
-    spans = pair.target.by_word.spans, pair.source.by_word.spans
-    for _ in range(_ROUNDS):  # each step serves two steps: what is corrected for one can change the other
-        corrected = [keep_argmax(levels, soft, *spans, step) for step in STEPS]
-        if not any(corrected):
-            return
+def pack(arrays: Sequence[np.ndarray]) -> str:
+    """Return whole numbers up to 65535 as base64 of deflated bytes: first all low bytes, then all high bytes."""
+    flat = np.concatenate([np.zeros(0, dtype="<u2"), *(array.ravel().astype("<u2") for array in arrays)])
+    return base64.b64encode(zlib.compress(flat.view(np.uint8).reshape(-1, 2).T.tobytes(), 6)).decode("ascii")
 
 
 def _sentence(pair: ReadPair) -> dict[str, object]:
     fields: dict[str, object] = {"id": pair.id, "s": _side(pair.source), "t": _side(pair.target)}
     if pair.gold is not None:
-        fields["g"] = {
-            "s": sorted(map(list, pair.gold.sure)),
-            "p": sorted(map(list, pair.gold.possible - pair.gold.sure)),
-        }
+        possible = pair.gold.possible - pair.gold.sure
+        fields["g"] = {"s": sorted(map(list, pair.gold.sure)), "p": sorted(map(list, possible))}
     links = {name: sorted(map(list, r.links)) for name, r in pair.readings.items() if r.links is not None}
     if links:
         fields["k"] = links
     if pair.notes:
         fields["n"] = list(pair.notes)
     if pair.flags is not None:
-        fields["c"] = _flags(pair.flags)
+        flags = pair.flags  # score, positions of words without a partner, and what each word gains where that is known
+        gains = {"sg": flags.source_gains, "tg": flags.target_gains}
+        rounded = {name: [round(gain, 2) for gain in found] for name, found in gains.items() if found}
+        fields["c"] = {"v": flags.score, "s": list(flags.without_target), "t": list(flags.without_source), **rounded}
     return fields
 
 
-def _flags(flags: PairFlags) -> dict[str, object]:
-    """Score, positions of source and target words without a partner, and how much each word gains."""
-    gains = {name: [round(gain, 2) for gain in found] for name, found in _gains(flags).items() if found}
-    return {"v": flags.score, "s": list(flags.without_target), "t": list(flags.without_source), **gains}
-
-
-def _gains(flags: PairFlags) -> dict[str, tuple[float, ...]]:
-    return {"sg": flags.source_gains, "tg": flags.target_gains}
-
-
 def _side(side: Sentence) -> dict[str, object]:
-    if side.pieces == side.words:
+    """Return the words and, where they are known, the pieces, each with the word it belongs to (-1 for none)."""
+    if [piece.lower() for piece in side.pieces] == [word.lower() for word in side.words]:
         return {"w": list(side.words)}
-    return {"w": list(side.words), "p": list(side.pieces), "o": _owners(side.by_word, len(side.pieces))}
-
-
-def _owners(words: Segmentation, length: int) -> list[int]:
-    """Return the word that each piece belongs to, -1 for none."""
-    owners = [-1] * length
-    for word, (start, stop) in enumerate(words.spans):
+    owners = [-1] * len(side.pieces)
+    for word, (start, stop) in enumerate(side.by_word.spans):
         owners[start:stop] = [word] * (stop - start)
-    return owners
+    return {"w": list(side.words), "p": list(side.pieces), "o": owners}
 
 
 def _inert(data: object) -> str:
@@ -187,32 +162,11 @@ def _inert(data: object) -> str:
     return text
 
 
-def _policy(script: str, style: str) -> str:
-    """Only our own script and style may run, known by their digests; nothing may be loaded or sent."""
-
-    def digest(text: str) -> str:
-        return base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode("ascii")
-
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest(script)}'; style-src 'sha256-{digest(style)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _split(template: str, *marks: str) -> list[str]:
-    parts, rest = [], template
-    for mark in marks:
-        part, rest = rest.split(mark)
-        parts.append(part)
-    return [*parts, rest]
-
-
-def _filled(text: str, fill: Mapping[str, str]) -> str:
-    for name, value in fill.items():
-        text = text.replace("{{" + name + "}}", value)
-    return text
+def digest(text: str) -> str:
+    """Return how a page's policy names a script or style that may be used."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}'"
 
 
 def asset(name: str) -> str:
-    """The text of a file that comes with the package."""
+    """Return the text of a file that comes with the package."""
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")

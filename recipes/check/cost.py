@@ -26,7 +26,7 @@ from fairseq_normalign.align.directions import Keep
 from fairseq_normalign.analysis.check_lines import columns_of
 from fairseq_normalign.analysis.translation_check import check_pair
 from fairseq_normalign.files import read_parallel
-from fairseq_normalign.show.text_tables import columns
+from fairseq_normalign.show.tables import columns
 
 ALIGN, AHEAD, AHEAD_ALONE, BACK, BACK_ALONE, SHARE, NUMBERS = (
     *("align", "target given its source", "target alone", "source given the target", "source alone"),

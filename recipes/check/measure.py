@@ -18,7 +18,7 @@ import numpy as np
 from damage import KINDS
 
 from fairseq_normalign.files import read_lines, words_of
-from fairseq_normalign.show.text_tables import columns
+from fairseq_normalign.show.tables import columns
 
 LOWER_IS_BETTER = {
     *("target_unlinked", "source_unlinked", "target_alone", "source_alone", "target_gap", "source_gap"),

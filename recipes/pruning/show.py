@@ -11,8 +11,8 @@ from pathlib import Path
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
 from fairseq_normalign.models.transformer_normalign import read_heads
-from fairseq_normalign.show.attention_figures import COLOURS, Picture
-from fairseq_normalign.show.text_tables import columns
+from fairseq_normalign.show.plots import COLOURS, Picture
+from fairseq_normalign.show.tables import columns
 
 KINDS = ("encoder", "decoder", "cross")
 

@@ -12,7 +12,8 @@ from fairseq_normalign.analysis.comparison import Seed, compare, reversed_golds
 from fairseq_normalign.analysis.decisions import PairDecisions
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.score import score
-from fairseq_normalign.show.comparison import STYLES, draw_layers, render_comparison
+from fairseq_normalign.show.plots import draw_layers
+from fairseq_normalign.show.tables import STYLES, render_comparison
 
 link = st.tuples(st.integers(0, 3), st.integers(0, 4))
 

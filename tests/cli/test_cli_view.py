@@ -162,8 +162,9 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     against = "by norms against weights"
     assert {"best", "typical", "worst", f"most improved {against}"} <= kinds
     assert kinds - {"best", "typical", "worst", f"most improved {against}"} <= {f"most worsened {against}"}
-    assert "before it is said" in index
-    assert list((folder / "r" / "figures").glob("sentence-*.png"))
+    assert sorted(path.name for path in (folder / "r" / "figures").iterdir()) == ["examples.pdf", "layers.pdf"]
+    assert index.count("<svg") == 2 * len(notes)  # pictures that follow light and dark, with text of readable size
+    assert "<img" not in index
 
 
 @pytest.mark.parametrize(

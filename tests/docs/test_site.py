@@ -113,5 +113,5 @@ def test_the_script_of_the_notebook_runs(tmp_path, monkeypatch):
     exec(compile((REPOSITORY / "docs" / "notebook.py").read_text(encoding="utf-8"), "notebook.py", "exec"), names)
     rows = dict(names["rows"])
     assert rows["two looks, both directions"] < rows["two looks"] < rows["weights, top layer, AWO"]
-    assert "<table" in names["alignment"]._repr_html_()
+    assert "<svg" in names["alignment"]._repr_html_()
     assert (tmp_path / "worst.png").stat().st_size > 1000

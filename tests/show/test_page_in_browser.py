@@ -467,7 +467,9 @@ def test_flagged_words_are_marked_in_context_and_the_worst_pair_comes_first(show
     page.keyboard.press("v")
     page.wait_for_selector("#linked")
     assert page.locator("#linked button.lone").all_text_contents() == [WORDS[0], WORDS[5], WORDS[6]]
-    assert "without a source" in page.locator("#legend").inner_text()
+    legend = page.locator("#legend").inner_text()
+    assert "the check found no partner" in legend
+    assert "doubtful link" in legend
     page.select_option("#filter", "flagged")
     assert page.locator("#found").inner_text() == "2 of 4 sentences"
     page.select_option("#filter", "all")

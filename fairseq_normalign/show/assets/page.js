@@ -88,21 +88,33 @@
       : [sentence.t.w.length, sentence.s.w.length];
   }
 
-  /* Where a matrix begins in the levels of its sentence, and which scale is its. */
+  /* Where the matrix of a reading begins in the numbers of its sentence, its scale, and where its links are. */
   function placeOf(sentence, chosen) {
-    let offset = 0, scale = 0;
+    let offset = 0, scale = 0, links = 0, found = null;
     for (const method of methods) {
       if (method.kind === "links") continue;
       const [rows, columns] = rowsAndColumns(sentence, method);
       const size = rows * columns;
       if (method === chosen.method) {
         const matrix = chosen.head < 0 ? chosen.layer : method.layers + chosen.layer * method.heads + chosen.head;
-        return { rows, columns, offset: offset + matrix * size, scale: sentence.z[scale + matrix], zero: sentence.o ? sentence.o[scale + matrix] : 0 };
+        const reading = choiceIndex(method, chosen.layer, chosen.head, chosen.step) - method.firstChoice;
+        found = {
+          rows, columns, offset: offset + matrix * size, scale: sentence.z[scale + matrix],
+          zero: sentence.o ? sentence.o[scale + matrix] : 0, links: links + reading * sentence.t.w.length,
+        };
       }
       offset += method.layers * (method.heads + 1) * size;
       scale += method.layers * (method.heads + 1);
+      if (!givenLinks(sentence, method)) links += method.layers * (method.heads + 1) * method.steps.length * sentence.t.w.length;
     }
-    return null;
+    if (found) found.links += offset; // links come after all matrices
+    return found;
+  }
+
+  /* The links of a reading, as they were before the numbers were rounded. */
+  function storedLinks(sentence, levels, chosen) {
+    const { links } = placeOf(sentence, chosen);
+    return sentence.t.w.map((_, t) => [levels[links + t] - 1, t]).filter(([s]) => s >= 0);
   }
 
   /* The soft alignment that is to be seen: sums of levels [targets * sources], value = sum * factor of its row. */
@@ -195,13 +207,15 @@
       const lone = loneOf(sentence, side);
       for (const one of labels) one.lone = lone.has(one.word);
     }
-    const soft = chosen.method.kind === "links" ? null : softOf(n, await levelsOf(n), chosen, shown);
-    const links = soft && !(threshold === null && hasLinks(chosen.method)) ? decided(soft, sources, threshold) : (sentence.k[chosen.method.name] || []);
+    const levels = chosen.method.kind === "links" ? null : await levelsOf(n);
+    const soft = levels && softOf(n, levels, chosen, shown), given = givenLinks(sentence, chosen.method);
+    const links = given && !(soft && threshold !== null) ? given
+      : threshold === null && !pieces ? storedLinks(sentence, levels, chosen) : decided(soft, sources, threshold);
     return { n, sentence, level: shown, sources, targets, soft, links, linked: new Set(links.map(([s, t]) => key(s, t))), gold: goldOf(sentence) };
   }
 
   /* Links that came with the method: another aligner's, or those decided when several readings were multiplied. */
-  const hasLinks = (method) => sentences.some((s) => s.k && method.name in s.k);
+  const givenLinks = (sentence, method) => (sentence.k && sentence.k[method.name]) || null;
 
   function valueAt(pair, s, t) {
     const sum = pair.soft.sums[t * pair.soft.width + s];
@@ -209,6 +223,10 @@
     for (let k = 0; k < pair.soft.width; k++) if (pair.sources[k].word >= 0) total += pair.soft.sums[t * pair.soft.width + k];
     return { value: sum * pair.soft.factors[t], share: total > 0 ? sum / total : 0 };
   }
+
+  /* Whether a check found no partner for one of the words of a link. */
+  const isDoubtful = (pair, s, t) => pair.sources[s].lone || pair.targets[t].lone;
+  const DOUBT = "doubtful: the check found no partner for ";
 
   /* 'sure', 'possible' or '' */
   function goldKind(pair, s, t) {
@@ -296,7 +314,8 @@
   }
 
   function writeAddress() {
-    const now = new URLSearchParams({ sentence: sentences[state.n].id + 1, method: state.method.name, layer: state.layer + 1 });
+    const now = new URLSearchParams({ sentence: sentences[state.n].id + 1, method: state.method.name });
+    if (state.method.layers > 1) now.set("layer", state.layer + 1);
     if (state.head >= 0) now.set("head", state.head + 1);
     now.set("step", state.step);
     if (state.level !== "word") now.set("level", state.level);
@@ -510,6 +529,7 @@
     }
     if (method.kind !== "links") parts.push(decisionSwitch());
     byId("switches").replaceChildren(...parts);
+    byId("now").textContent = nameOf(chosen());
     if (held && held.name) {
       const again = byId("switches").querySelector(`input[name="${held.name}"]` + (held.type === "radio" ? ":checked" : ""));
       if (again) again.focus();
@@ -524,7 +544,7 @@
   }
 
   function decisionSwitch() {
-    const given = hasLinks(state.method);
+    const given = sentences.some((sentence) => givenLinks(sentence, state.method));
     const radio = radios("decision", "Links", [
       { value: "argmax", text: given ? "as decided" : "argmax", hint: given ? "the links that were decided when it was read" : "the largest value of every target word" },
       { value: "threshold", text: "threshold", hint: "every share above the threshold" },
@@ -551,14 +571,18 @@
   function drawStrips() {
     const tables = [];
     if (data.gold) {
-      const rows = methods.flatMap((method) => method.steps.map((step) =>
-        ({ label: [method.name, step.toUpperCase()].filter(Boolean).join(" "), method, step, head: method === state.method ? state.head : -1 })));
-      tables.push(strip(`AER of ${countedSentences()} by layer` + (state.head >= 0 ? `, head ${state.head + 1} of ${state.method.name}` : ""), rows));
+      const rows = rowsOfMethods.map((row) => ({ ...row, head: row.method === state.method ? state.head : -1 }));
+      const rates = rows.flatMap((row) => Array.from({ length: row.method.layers }, (_, layer) => rateAt(row, layer)));
+      const layered = rows.filter((row) => row.method.layers > 1), whole = rows.filter((row) => row.method.layers === 1);
+      const head = state.head >= 0 ? `, head ${state.head + 1} of ${state.method.name}` : "";
+      if (layered.length) tables.push(strip(`AER of ${countedSentences()} by layer${head}`, layered, rates));
+      if (whole.length) tables.push(strip(layered.length ? "AER without a layer: combined or given" : `AER of ${countedSentences()}`, whole, rates));
       if (state.method.heads) {
         const step = stepOf(state.method);
         const heads = Array.from({ length: state.method.heads + 1 }, (_, k) =>
           ({ label: k ? "head " + k : "all heads", method: state.method, step, head: k - 1 }));
-        tables.push(strip(`AER by head: ${state.method.name} ${step.toUpperCase()}`, heads));
+        const ratesOfHeads = heads.flatMap((row) => Array.from({ length: row.method.layers }, (_, layer) => rateAt(row, layer)));
+        tables.push(strip(`AER by head and layer: ${state.method.name} ${step.toUpperCase()}`, heads, ratesOfHeads));
       }
       if (state.threshold !== null) tables.push(node("p", { class: "hint", id: "live", text: liveNote() }));
     }
@@ -578,17 +602,18 @@
       : "The tables are of argmax; counting with the threshold …";
   }
 
-  function strip(title, rows) {
+  const rateAt = (row, layer) => corpusAer(choiceIndex(row.method, layer, row.head, row.step));
+
+  /* Rows by layer; the tints and the star compare with all of `rates`. */
+  function strip(title, rows, rates) {
     const layers = Math.max(...rows.map((row) => row.method.layers));
-    const value = (row, layer) => corpusAer(choiceIndex(row.method, layer, row.head, row.step));
-    const all = rows.flatMap((row) => Array.from({ length: row.method.layers }, (_, layer) => value(row, layer)));
-    const least = Math.min(...all), most = Math.max(...all);
+    const least = Math.min(...rates), most = Math.max(...rates);
     const tint = (rate) => (most > least ? Math.round(42 * (most - rate) / (most - least)) : 0); // darkest where AER is lowest
     const body = rows.map((row) => {
       const cells = Array.from({ length: row.method.layers }, (_, layer) => {
         const now = row.method === state.method && layer === state.layer && row.head === state.head && row.step === stepOf(row.method);
-        const rate = value(row, layer);
-        const where = row.method.kind === "links" ? "" : `, layer ${layer + 1}`;
+        const rate = rateAt(row, layer);
+        const where = row.method.layers > 1 ? `, layer ${layer + 1}` : "";
         const cell = node("button", {
           type: "button", class: rate === least ? "least" : "", "aria-pressed": String(now),
           "aria-label": `${row.label}${where}: AER ${percent(rate)}${rate === least ? ", the lowest" : ""}`,
@@ -600,7 +625,7 @@
       return node("tr", {}, node("th", { scope: "row", text: row.label }), ...cells);
     });
     const head = node("tr", {}, node("th", {}, node("span", { class: "hidden", text: "method" })),
-      ...Array.from({ length: layers }, (_, k) => node("th", { scope: "col", text: layers > 1 ? String(k + 1) : "" })));
+      ...Array.from({ length: layers }, (_, k) => node("th", { scope: "col", text: layers > 1 ? String(k + 1) : "AER" })));
     return node("table", { class: "strip" }, node("caption", { text: title }), node("thead", {}, head), node("tbody", {}, ...body));
   }
 
@@ -744,7 +769,10 @@
       }));
       if (pair.level === "word") for (const [s, t] of missedOf(pair)) svg.append(ring(s * size + size / 2, t * size + size / 2, size * 0.42));
     }
-    for (const [s, t] of pair.links) svg.append(...frame(isRight(pair, s, t), s * size, t * size, size));
+    for (const [s, t] of pair.links) {
+      const box = drawn("g", { class: isDoubtful(pair, s, t) ? "doubtful" : "certain" }, ...frame(isRight(pair, s, t), s * size, t * size, size));
+      svg.append(box);
+    }
     svg.append(drawn("g", { class: "crossing" }));
     return svg;
   }
@@ -834,6 +862,10 @@
     }
     const said = verdict(pair, s, t);
     if (said) lines.push(node("div", { text: said }));
+    if (pair.linked.has(key(s, t)) && isDoubtful(pair, s, t)) {
+      const alone = [pair.sources[s], pair.targets[t]].filter((word) => word.lone).map((word) => word.text);
+      lines.push(node("div", { text: DOUBT + alone.join(" and ") }));
+    }
     tip.replaceChildren(...lines);
     tip.hidden = false;
     const width = tip.offsetWidth, height = tip.offsetHeight;
@@ -868,7 +900,7 @@
     const origin = box.getBoundingClientRect();
     const line = (s, t, kind) => svg.append(...linkLine(origin, spots[0][s], spots[1][t], wide, kind, s, t));
     if (state.gold) for (const [s, t] of missedOf(pair)) line(s, t, "missed");
-    for (const [s, t] of pair.links) line(s, t, isRight(pair, s, t) ? "right" : "wrong");
+    for (const [s, t] of pair.links) line(s, t, (isRight(pair, s, t) ? "right" : "wrong") + (isDoubtful(pair, s, t) ? " doubtful" : ""));
   }
 
   const isLinked = (pair, side, k) => pair.links.some(([s, t]) => (side === "source" ? s : t) === k);
@@ -882,9 +914,9 @@
       class: `line ${kind}`, "data-source": s, "data-target": t,
       d: `M${a.join(" ")}C${control[0].join(" ")} ${control[1].join(" ")} ${b.join(" ")}`,
     });
-    if (kind === "right") return [path];
+    if (kind.startsWith("right")) return [path];
     const middle = [(a[0] + b[0]) / 2, (a[1] + b[1]) / 2];
-    const sign = kind === "wrong" ? cross(...middle, 4.5) : drawn("circle", { class: "sign missed", cx: middle[0], cy: middle[1], r: 4 });
+    const sign = kind.startsWith("wrong") ? cross(...middle, 4.5) : drawn("circle", { class: "sign missed", cx: middle[0], cy: middle[1], r: 4 });
     sign.setAttribute("data-source", s);
     sign.setAttribute("data-target", t);
     return [path, sign];
@@ -1075,8 +1107,15 @@
       if (pair.level === "word") parts.push(said(lines ? stroke("missed", drawn("circle", { class: "sign missed", cx: 9, cy: 9, r: 3.5 })) : sample(goldMark("sure", 0, 0, 18), ring(9, 9, 7.5)), "missed sure link"));
       if (!lines) parts.push(said(sample(goldMark("sure", 0, 0, 18)), "sure"), said(sample(goldMark("possible", 0, 0, 18)), "possible"));
     }
+    if (lines && ["source", "target"].some((side) => pair[side + "s"].some((_, k) => !isLinked(pair, side, k)))) {
+      parts.push(said(node("i", { text: "word" }), "without a link"));
+    }
     if ([...pair.sources, ...pair.targets].some((word) => word.lone)) {
-      parts.push(said(node("span", { class: "sign-lone", text: "∅" }), "word without a source or a target"));
+      parts.push(said(node("span", { class: "sign-lone", text: "∅" }), "the check found no partner for this word"));
+      if (pair.links.some(([s, t]) => isDoubtful(pair, s, t))) {
+        const faint = lines ? stroke("right doubtful") : sample(drawn("g", { class: "doubtful" }, ...frame(true, 0, 0, 18)));
+        parts.push(said(faint, "doubtful link: an aligner may link a word that has no partner"));
+      }
     }
     byId("legend").replaceChildren(...parts);
   }
@@ -1183,6 +1222,14 @@
     window.addEventListener("resize", () => { if (window.innerWidth !== width) { width = window.innerWidth; drawList(); drawPair(); } });
   }
 
+  /* On a narrow screen the switches are folded up, so that the alignment is at the top. */
+  function foldSwitches() {
+    const narrow = matchMedia("(max-width: 56rem)");
+    const fold = () => { byId("controls").open = !narrow.matches; };
+    narrow.addEventListener("change", fold);
+    fold();
+  }
+
   function begin() {
     document.title = data.title;
     byId("title").textContent = data.title;
@@ -1206,6 +1253,7 @@
     }
     readAddress();
     listen();
+    foldSwitches();
     refresh();
     showActive();
     drawList();

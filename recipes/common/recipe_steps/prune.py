@@ -10,7 +10,7 @@ import argparse
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import check_writable
-from fairseq_normalign.show.text_tables import columns
+from fairseq_normalign.show.tables import columns
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

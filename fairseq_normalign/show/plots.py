@@ -1,4 +1,4 @@
-"""Analyses of attention as pictures, without any global state of matplotlib."""
+"""Results as pictures: AER of layers, support of readings, analyses of attention."""
 
 from __future__ import annotations
 
@@ -8,45 +8,99 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..analysis.attention_tables import (
-    BANDS,
-    CategoryShares,
-    Dispersion,
-    Frequency,
-    Heads,
-    Mixing,
-    Relation,
-    SingularValues,
-)
-from ..errors import MissingExtra
-from ..files import open_binary_output
-from .figures import figure_format
+from ..analysis.attention_tables import BANDS, Frequency
+from ..files import check_writable, open_binary_output
+from .figures import figure_format, matplotlib_figure, plain_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ..analysis.attention_tables import CategoryShares, Dispersion, Heads, Mixing, Relation, SingularValues
+    from ..analysis.choose_readings import ReadingChoice
+    from ..analysis.error_rates import LayerRow
 
 COLOURS = ("#c2401c", "#4a6ea5", "#1f8a4c", "#80620a", "#7a4a9a", "#24221e", "#b0567e", "#5a5a5a")
 
 
 class Picture:
-    """Panels in rows and columns."""
+    """Panels in rows and columns, of ``width`` by ``height`` inches; no global state of matplotlib is used."""
 
     def __init__(self, rows: int, across: int, *, width: float = 3.6, height: float = 2.9) -> None:
-        try:
-            from matplotlib.figure import Figure
-        except ImportError:
-            raise MissingExtra("matplotlib", "plots", "a figure") from None
-        self.figure = Figure(figsize=(width * across, height * rows), layout="constrained")
+        self.figure = matplotlib_figure()(figsize=(width * across, height * rows), layout="constrained")
         self.panels: list[Axes] = list(self.figure.subplots(rows, across, squeeze=False).ravel())
 
     def save(self, path: str | Path, dpi: int = 150) -> None:
-        """Write .png, .svg or .pdf."""
+        """Write the picture; the ending of ``path`` is the format: .png, .svg or .pdf."""
         format = figure_format(path)
+        check_writable(path)
         for panel in self.panels:
             if not panel.has_data():
                 panel.set_visible(False)
         with open_binary_output(path) as out:
             self.figure.savefig(out, format=format, dpi=dpi)
+
+
+def draw_layers(rows: Sequence[LayerRow], path: str | Path, title: str = "") -> None:
+    """Draw the AER of each layer as a heatmap; the ending of ``path`` is the format."""
+    rows = [row for row in rows if len(row.layers) > 1] or list(rows)
+    table = [[100 * figure.aer for figure in row.layers] for row in rows]
+    deepest = max(map(len, table))
+    filled = np.array([[*cells, *[np.nan] * (deepest - len(cells))] for cells in table])
+    picture = Picture(1, 1, width=1.8 + 0.75 * deepest, height=1.2 + 0.42 * len(table))
+    axes = picture.panels[0]
+    shown = axes.imshow(filled, cmap="viridis", vmin=min(20, *map(min, table)), vmax=100, aspect="auto")
+    for line, cells in enumerate(table):
+        for column, rate in enumerate(cells):
+            axes.text(column, line, f"{rate:.1f}", ha="center", va="center", color="white" if rate < 70 else "black")
+    axes.set_xticks(range(deepest), [str(layer + 1) for layer in range(deepest)])
+    axes.set_yticks(range(len(rows)), [plain_text(f"{row.method} {row.step.upper()}") for row in rows])
+    axes.set_xlabel("decoder layer")
+    axes.set_title(title or "alignment error rate")
+    axes.tick_params(length=0)
+    picture.figure.colorbar(shown, ax=axes, label="AER, lower is better")
+    picture.save(path)
+
+
+def draw_support(choices: Sequence[ReadingChoice], path: str | Path) -> None:
+    """Draw the support of every layer and head, one row of panels per direction; chosen readings are framed."""
+    from matplotlib.patches import Rectangle
+
+    steps = (("awi", "after the word (AWI)"), ("awo", "before the word (AWO)"))
+    picture = Picture(len(choices), len(steps), width=4, height=2.6 + 0.4 / max(1, len(choices)))
+    highest = max((one.support for choice in choices for one in choice.ranked), default=1.0)
+    for place, axes in enumerate(picture.panels):
+        row, (step, title) = place // len(steps), steps[place % len(steps)]
+        grid = support_grid(choices[row], step)
+        axes.imshow(grid, cmap="Blues", vmin=0, vmax=highest, aspect="auto", origin="lower")
+        for (layer, head), value in np.ndenumerate(grid):
+            if np.isfinite(value):
+                colour = "white" if value > 0.6 * highest else "black"
+                axes.text(head, layer, f"{value:.2f}", ha="center", va="center", color=colour, fontsize=8)
+        for reading in choices[row].expert.readings:
+            if reading.step == step:
+                corner = (0 if reading.head is None else reading.head + 1) - 0.48, reading.layer - 0.48
+                axes.add_patch(Rectangle(corner, 0.96, 0.96, fill=False, edgecolor=COLOURS[0], linewidth=2))
+        name = "" if len(choices) == 1 else ("forward, ", "reverse, ")[row]
+        axes.set_title(f"{name}{title}", fontsize=10)
+        axes.set_xticks(range(grid.shape[1]), ["all", *(str(head) for head in range(1, grid.shape[1]))])
+        axes.set_yticks(range(grid.shape[0]), [str(layer + 1) for layer in range(grid.shape[0])])
+        axes.set_xlabel("head")
+        axes.set_ylabel("layer")
+    picture.save(path)
+
+
+def support_grid(choice: ReadingChoice, step: str) -> np.ndarray:
+    """Return the support [layers, 1 + heads] of a step, all heads together first; NaN where nothing was read."""
+    places = [
+        (one.reading.layer, 0 if one.reading.head is None else one.reading.head + 1, one.support)
+        for one in choice.ranked
+        if one.reading.step == step
+    ]
+    shape = [1 + max((int(place[axis]) for place in places), default=0) for axis in (0, 1)]
+    grid = np.full(shape, np.nan)
+    for layer, column, support in places:
+        grid[layer, column] = support
+    return grid
 
 
 def draw_dispersion(found: Dispersion) -> Picture:
@@ -69,7 +123,9 @@ def draw_categories(found: CategoryShares) -> Picture:
     for panel, table, title in zip(picture.panels, (found.weights, found.norms), ("α", "||α f(x)||"), strict=True):
         for place, name in enumerate(found.categories.names):
             if found.weights[:, place].any():
-                panel.plot(layers, table[:, place], marker="o", label=_text(name), color=COLOURS[place % len(COLOURS)])
+                panel.plot(
+                    layers, table[:, place], marker="o", label=plain_text(name), color=COLOURS[place % len(COLOURS)]
+                )
         _by_layer(panel, layers, title)
     return picture
 
@@ -80,7 +136,7 @@ def draw_relation(found: Relation) -> Picture:
     picture = Picture(len(present), 3, height=2.5)
     highest = max(float(layer.max()) for place in present for layer in found.heatmaps(place)[1])
     for row, place in enumerate(present):
-        name = _text(found.categories.names[place])
+        name = plain_text(found.categories.names[place])
         weights, lengths = found.heatmaps(place)
         heat(picture, 3 * row, weights, f"{name}: α")
         heat(picture, 3 * row + 1, lengths, f"{name}: ||f(x)||", largest=highest)
@@ -123,7 +179,7 @@ def draw_mixing(found: Mixing) -> Picture:
                 if any(one.count[number + 1] for one in moments):
                     values = [float(one.mean[number + 1]) for one in moments]
                     colour = COLOURS[number % len(COLOURS)]
-                    picture.panels[1].plot(layers, values, marker="o", label=_text(name), color=colour)
+                    picture.panels[1].plot(layers, values, marker="o", label=plain_text(name), color=colour)
             _by_layer(picture.panels[1], layers, f"mixing ratio, {variant}")
     _by_layer(picture.panels[0], layers, "mixing ratio")
     return picture
@@ -203,8 +259,3 @@ def _by_layer(panel: Axes, layers: np.ndarray, title: str) -> None:
     panel.set_ylim(bottom=0)
     if panel.get_legend_handles_labels()[0]:
         panel.legend(fontsize=7, frameon=False)
-
-
-def _text(name: str) -> str:
-    """Return the text with dollar signs escaped: matplotlib reads them as mathematics."""
-    return name.replace("$", r"\$")

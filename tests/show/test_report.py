@@ -1,4 +1,4 @@
-"""Which sentences a report shows."""
+"""What a report shows: links and soft alignments of readings, their counts, and which sentences are examples."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.analysis.comparison import compare_pairs
-from fairseq_normalign.analysis.decisions import decisions_of
 from fairseq_normalign.analysis.error_rates import Sampling
 from fairseq_normalign.analysis.examples import choose_examples
-from fairseq_normalign.analysis.pair_counts import best_reading
-from fairseq_normalign.links.read_pair import links_of
+from fairseq_normalign.analysis.pair_counts import best_reading, pair_counts
+from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.links.read_pair import links_of, soft_of
 from fairseq_normalign.links.readings import Reading, every_reading
-from fairseq_normalign.links.score import score
+from fairseq_normalign.links.score import metrics_of, score
 
 WORDS = "a b c d e f g".split()
 
@@ -58,8 +58,43 @@ def test_the_comparison_scores_what_is_drawn(pairs):
     assert other.figure.aer == pytest.approx(aer(pairs, Reading("other")))
 
 
-def test_decisions_are_the_links(pairs):
-    decided = decisions_of(pairs[0])
-    for layer, sources in enumerate(decided.layers["norms", "awo"]):
-        links = [(int(s), t) for t, s in enumerate(sources) if s >= 0]
-        assert sorted(links) == links_of(pairs[0], Reading("norms", layer, None, "awo"))
+def test_soft_of_a_word_is_summed_over_source_and_averaged_over_target_pieces(pair):
+    steps = pair.readings["norms"].steps[1]
+    for step, shift in (("awo", 0), ("awi", 1)):
+        soft = soft_of(pair, Reading("norms", 1, None, step))
+        for t, (first, last) in enumerate(pair.target.by_word.spans):
+            for s, (start, stop) in enumerate(pair.source.by_word.spans):
+                cells = [steps[row + shift, start:stop].sum() for row in range(first, last)]
+                assert soft[t, s] == pytest.approx(np.mean(cells))
+
+
+def test_links_by_threshold_are_the_shares_above_it(pair):
+    choice = Reading("weights", 2, None, "awo")
+    soft = soft_of(pair, choice)
+    expected = {(s, t) for t, row in enumerate(soft) for s, value in enumerate(row) if value / row.sum() > 0.3}
+    assert set(links_of(pair, choice, threshold=0.3)) == expected
+    assert expected
+
+
+def test_counts_are_those_of_the_scorer(pair):
+    counts = pair_counts(pair)
+    choices = [one for name, found in pair.readings.items() for one in every_reading(name, found.shape)]
+    assert len(choices) == len(counts) == 2 * 3 * 3 * 2 + 1
+    for choice, row in zip(choices, counts, strict=True):
+        links, gold = set(links_of(pair, choice)), pair.gold
+        sizes = [len(links), len(gold.sure), len(gold.possible), len(links & gold.sure), len(links & gold.possible)]
+        assert row.tolist() == sizes
+        assert metrics_of(row)["aer"] == pytest.approx(score([gold], [links]).aer)
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (Reading("nothing"), "no method 'nothing' here; there are weights, norms, other"),
+        (Reading("norms", 3), "there is no layer 4; it has 3"),
+        (Reading("norms", 0, 2), "there is no head 3; it has 2"),
+    ],
+)
+def test_a_choice_that_is_not_there_is_named(pair, choice, message):
+    with pytest.raises(NormalignError, match=message):
+        soft_of(pair, choice)
