@@ -22,9 +22,10 @@ NULL_POLICIES = ("best", "unaligned")
 """What happens to a target word that gives more to the end of the sentence or a tag than to any source word: it is
 linked to its best source word, or left unaligned."""
 
-DECISIONS = ("argmax", "mutual", "itermax", "grow-diag", "top-k:K", "threshold:X")
+DECISIONS = ("argmax", "mutual", "itermax", "mwmf", "grow-diag", "top-k:K", "threshold:X")
 """``argmax``: the best source word of every target word. ``mutual``: pairs of words that are each other's best.
-``itermax``: ``mutual``, and once more among the words it left over. ``grow-diag``: the best source words and the best
+``itermax``: ``mutual``, and once more among the words it left over. ``mwmf``: one-to-one links, as many as possible,
+whose agreement has the largest sum. ``grow-diag``: the best source words and the best
 target words of the one soft alignment, combined as two directions are combined; links with little agreement are
 dropped. ``top-k:2``: the two best source words of every target word. ``threshold:0.3``: every source word with a share
 of more than 0.3 of its target word."""
@@ -244,6 +245,8 @@ def _decide(forward: Array, backward: Array, decision: str) -> list[Link]:
         return sorted(_mutual(forward, backward))
     if name == "itermax":
         return sorted(_itermax(forward, backward))
+    if name == "mwmf":
+        return max_weight_links(agreement(forward, backward))
     if name == "threshold":
         _refuse_nan(forward)
         chosen = forward > number
@@ -278,6 +281,47 @@ def _itermax(forward: Array, backward: Array) -> set[Link]:
     target_free[list(linked_targets)] = source_free[list(linked_sources)] = 0
     weights = np.array([0.0, DISCOUNT, 1.0])[(target_free[:, None] + source_free).astype(int)]
     return found | _mutual(forward * weights, backward * weights.T)
+
+
+def max_weight_links(weights: Array) -> list[Link]:
+    """Return the one-to-one links between words, as many as possible, whose weights have the largest sum.
+
+    ``weights`` is [T, S]; a zero is no link. SimAlign calls this "mwmf". The assignment is found row by row, each time
+    by a shortest augmenting path (Jonker and Volgenant 1987).
+
+    >>> max_weight_links(np.array([[0.9, 0.8], [0.7, 0.1]]))
+    [(0, 1), (1, 0)]
+    """
+    _refuse_nan(weights)
+    if weights.shape[0] > weights.shape[1]:
+        return sorted((source, target) for target, source in max_weight_links(weights.T))
+    rows, columns = weights.shape
+    largest = weights.max(initial=0.0)
+    bonus = (min(rows, columns) + 1) * largest  # one link more is worth more than any weights
+    costs = np.where(weights > 0, -(weights + bonus), 0.0)
+    row_of = np.full(columns + 1, -1)  # the last column stands for the row that is looking for one
+    price_of_row, price_of_column = np.zeros(rows), np.zeros(columns + 1)
+    for row in range(rows):
+        row_of[columns] = row
+        column = columns
+        shortest, came_from = np.full(columns, np.inf), np.full(columns, columns)
+        visited = np.zeros(columns + 1, dtype=bool)
+        while row_of[column] >= 0:
+            visited[column] = True
+            here = row_of[column]
+            paths = costs[here] - price_of_row[here] - price_of_column[:columns]
+            better = ~visited[:columns] & (paths < shortest)
+            shortest[better], came_from[better] = paths[better], column
+            column = int(np.where(visited[:columns], np.inf, shortest).argmin())
+            step = shortest[column]
+            price_of_row[row_of[visited]] += step
+            price_of_column[visited] -= step
+            shortest[~visited[:columns]] -= step
+        while column != columns:
+            row_of[column] = row_of[came_from[column]]
+            column = int(came_from[column])
+    links = [(source, int(target)) for source, target in enumerate(row_of[:columns]) if target >= 0]
+    return [(source, target) for source, target in links if weights[target, source] > 0]
 
 
 def _refuse_nan(soft: Array) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,7 +11,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.decide import agree, agreement, best_sources, decide, neighbour_support, parse_decision
+from fairseq_normalign.links.decide import (
+    agree,
+    agreement,
+    best_sources,
+    decide,
+    max_weight_links,
+    neighbour_support,
+    parse_decision,
+)
 from fairseq_normalign.links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 
 RANDOM = np.random.default_rng(5)
@@ -74,10 +84,31 @@ def test_mutual_and_itermax(seed):
     assert links(soft, "itermax") == sorted(slow_itermax(*sides))
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (4, 4), (1, 3), (0, 2)])
+def test_max_weight_links_are_the_best_of_all_matchings(shape):
+    for density in (1.0, 0.5, 0.2):
+        weights = RANDOM.random(shape) * (RANDOM.random(shape) < density)
+        few, many = sorted(shape)
+        matchings = [
+            [(t, s) if shape[0] <= shape[1] else (s, t) for t, s in zip(range(few), chosen, strict=True)]
+            for chosen in itertools.permutations(range(many), few)
+        ]
+        linked = [[cell for cell in matching if weights[cell]] for matching in matchings]
+        best = max(linked, key=lambda cells: (len(cells), sum(weights[cell] for cell in cells)))
+        assert max_weight_links(weights) == sorted((s, t) for t, s in best)
+
+
+def test_mwmf_gives_each_word_one_link_at_most():
+    soft = np.array([[0.9, 0.1, 0.0], [0.8, 0.2, 0.0], [0.0, 0.1, 0.9]])
+    assert links(soft) == [(0, 0), (0, 1), (2, 2)]
+    assert links(soft, "mwmf") == links(soft, "mwmf", backward=soft.T) == [(0, 0), (1, 1), (2, 2)]
+    assert links(soft, "mwmf", backward=soft.T, floor=0.5) == [(0, 0), (2, 2)]
+
+
 def test_null_policies():
     soft, null = np.array([[0.5, 0.2], [0.1, 0.2], [0.3, 0.3]]), np.array([0.3, 0.7, 0.3])
     assert links(soft, null=null) == [(0, 0), (0, 2), (1, 1)]
-    for decision in ("argmax", "mutual", "itermax", "grow-diag", "top-k:2", "threshold:0"):
+    for decision in ("argmax", "mutual", "itermax", "mwmf", "grow-diag", "top-k:2", "threshold:0"):
         found = links(soft, decision, null=null, policy="unaligned")
         assert found
         assert all(target != 1 for _, target in found), decision
@@ -91,7 +122,7 @@ def test_nan_is_an_error_and_no_source_means_no_links():
     with pytest.raises(NormalignError, match="target word 2, source word 1 is NaN"):
         links([[1.0, 2.0], [np.nan, 1.0]])
     for shape in ((3, 0), (0, 3)):
-        for decision in ("argmax", "mutual", "itermax", "grow-diag", "top-k:2", "threshold:0"):
+        for decision in ("argmax", "mutual", "itermax", "mwmf", "grow-diag", "top-k:2", "threshold:0"):
             assert links(np.zeros(shape), decision) == []
     assert best_sources(np.zeros((2, 3, 0))).tolist() == [[-1, -1, -1]] * 2
 
