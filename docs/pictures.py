@@ -81,7 +81,9 @@ def panel_of(read: ReadPair, panel: object) -> MethodReading:
         return MethodReading(words=np.asarray(soft)[None])
     assert isinstance(panel, fairseq_normalign.Alignment)
     assert panel.soft is not None
-    if panel.target != read.target.by_word.words:  # the other direction: turned round
+    if (
+        len(panel.target) != len(read.target.words) or panel.target[0].lower() != read.target.words[0].lower()
+    ):  # the other direction: turned round
         return MethodReading(words=panel.soft.T[None], links=tuple((t, s) for s, t in panel.links))
     return MethodReading(words=panel.soft[None], links=tuple(panel.links))
 

@@ -167,7 +167,7 @@ def _splitters(args: argparse.Namespace) -> list[Callable[[str], list[str]]]:
             words = lambda line: words_at(line, find(line))  # noqa: E731
         elif args.tokenizer:
             words = MosesTokenizer(language or "en", args.tokenizer)
-        return lambda line: [word.lower() if args.lowercase else word for word in words(line)]
+        return words
 
     return [splitter(args.source_lang), splitter(args.target_lang)]
 
@@ -190,8 +190,7 @@ def _pairs_of_model(
     lines = _lines(args, wanted)
     prepare_torch(args)
     check_choice(args)
-    from ..align.every_reading import read_pairs
-    from ..align.looks import read_looks
+    from ..align.every_reading import read_looks, read_pairs
 
     methods = _methods(args)
     aligner = _aligner(args)

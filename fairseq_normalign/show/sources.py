@@ -159,7 +159,8 @@ def with_flags(pairs: Iterable[ReadPair], path: str | Path) -> Iterator[ReadPair
         if found is None:
             yield pair
             continue
-        if (tuple(pair.source.words), tuple(pair.target.words)) != (found.source, found.target):
+        words = [*pair.source.words, "", *pair.target.words], [*found.source, "", *found.target]
+        if [word.lower() for word in words[0]] != [word.lower() for word in words[1]]:  # a check may have lower case
             raise NormalignError(
                 f"{display_name(path)}: sentence {pair.id + 1} has other words there; check the same text"
             )

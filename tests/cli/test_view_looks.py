@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from fairseq_normalign import toy
 from fairseq_normalign.cli import main
 
 READINGS = ["--readings", "1.2:awi,3:awo", "--reverse-readings", "1.1:awi,3:awo"]
@@ -52,6 +53,24 @@ def test_the_looks_are_chosen_by_the_text_and_that_is_said(tiny_pair, capsys):
     out, err = capsys.readouterr()
     assert "reads norms:1:awi,norms:3:awo^0.5, the default" in err
     assert [line.split(" · ")[1] for line in out.splitlines() if line.startswith("sentence")][-1] == "both directions"
+
+
+def test_words_are_shown_as_they_are_written_though_the_model_reads_lower_case(tmp_path, capsys):
+    model = [
+        "--path",
+        str(toy.paths()[0]),
+        "--bpe-codes",
+        str(toy.FOLDER / "codes"),
+        "--tokenizer=moses",
+        "--lowercase",
+    ]
+    text = ["--source-text", "Wir warten.", "--target-text", "We wait."]
+    assert main(["view", *model, *text, "--html", str(tmp_path / "p.html")]) == 0
+    sentence = page_data(tmp_path / "p.html")["sentences"][0]
+    assert (sentence["s"]["w"], sentence["t"]["w"]) == (["Wir", "warten", "."], ["We", "wait", "."])
+    capsys.readouterr()
+    assert main(["view", *model, *text, "--method", "norms"]) == 0
+    assert [row.split()[0] for row in capsys.readouterr().out.splitlines()[-4:-1]] == ["We", "wait", "."]
 
 
 def test_a_report_scores_what_was_decided_as_align_and_score_do(tiny_pair, gold, tmp_path):
