@@ -198,12 +198,12 @@ def check_writable(path: str | Path) -> None:
 
 
 NAMELESS = "an output needs a name; '' is none"
-PARTS = ("", ".part", ".part.json", ".part.json.new")
-"""Endings of the files that a resumable job writes for one output."""
+PARTS = ("", ".parts")
+"""Endings of what a job writes for one output: the file, and the folder with its finished parts."""
 
 
 def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] = ()) -> None:
-    """Refuse two outputs at one place, and an output (or the ``.part`` beside it) that would replace an input."""
+    """Refuse two outputs at one place, and an output (or the ``.parts`` beside it) that would replace an input."""
     taken: dict[Path, str | Path] = {}
     for path in outputs:
         if not str(path):

@@ -35,10 +35,10 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "show": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "half_precision", "new_directory", "packed", "requirements", "version"}
+COMMON = {"errors", "files", "half_precision", "jobs", "new_directory", "packed", "requirements", "version"}
 
 
-TOP = {"__init__", "aligned_pair", "interface", *COMMON, "resumable"}
+TOP = {"__init__", "aligned_pair", "interface", *COMMON}
 """Modules that stand in no room: the public interface, and what every room may use."""
 HOSTS_OF = {"fairseq": ("hosts/fairseq", "models", "tasks"), "transformers": ("hosts/transformers",)}
 """The only places that import a toolkit."""

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
+from ..jobs import TextPair
 from ..links.decide import decide
-from ..links.experts import AGREEMENT_FLOOR, VOTE, vote, with_posterior
+from ..links.experts import AGREEMENT_FLOOR, VOTE, Expert, vote, with_posterior
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
-from .bitext import TextPair
-from .directions import NOTHING, Direction, Keep, PairAlignment, Placed, Posteriors, Votes
+from .directions import NOTHING, Direction, Keep, PairAlignment, Placed, Votes
 
 
 class BitextAligner:
@@ -27,20 +28,17 @@ class BitextAligner:
         *,
         floor: float = AGREEMENT_FLOOR,
         vote: float = VOTE,
-        posteriors: Posteriors | None = None,
     ) -> None:
         """``backward``: the model of the other direction; ``combine``: a name of :mod:`..links.symmetrize`.
 
         ``floor``: the agreement that a link must exceed where soft alignments are multiplied; ``vote``: how many times
-        the share of a word counts that another aligner linked; ``posteriors``: a statistical aligner, asked for the
-        words of each pair, as one more expert.
+        the share of a word counts that another aligner linked.
         """
         self.forward = forward
         self.backward = backward
         self.combine = combine
         self.floor = floor
         self.vote = vote
-        self.posteriors = posteriors
 
     @property
     def _given_decision(self) -> str | None:
@@ -99,11 +97,15 @@ class BitextAligner:
         keep: Keep = NOTHING,
         first: int = 0,
         votes: Sequence[Votes] = (),
+        posteriors: Sequence[tuple[np.ndarray, np.ndarray]] | None = None,
         done: Callable[[int], object] = lambda count: None,
     ) -> list[PairAlignment]:
-        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`."""
+        """Align pairs as :meth:`encode` returns them; the rest as in :meth:`align`.
+
+        ``posteriors``: of each pair, how probable a statistical aligner finds each pair of words: [T, S] and [S, T].
+        """
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
-        if self.backward is None and self.posteriors is None and not votes:
+        if self.backward is None and posteriors is None and not votes:
             return _with_lines(self.forward.align(forward_pairs, keep=keep, first=first, done=done), forward_pairs)
         decision = "argmax" if is_soft else self._given_decision or "argmax"
         soft = is_soft or keep.soft
@@ -113,11 +115,12 @@ class BitextAligner:
         if self.backward is not None and backward_pairs is not None:
             reverse = self.backward.align(backward_pairs, keep=Keep(soft=soft), first=first, decision=decision)
         results = []
-        for number, (pair, one, other) in enumerate(zip(forward_pairs, found, reverse, strict=True)):
+        for number, (one, other) in enumerate(zip(found, reverse, strict=True)):
             if one.skipped is not None:
                 results.append(PairAlignment(skipped=one.skipped))
             elif is_soft:
-                results.append(self._agreed(pair, one, other, votes[number] if votes else None, keep))
+                learned = posteriors[number] if posteriors is not None else None
+                results.append(self._agreed(one, other, votes[number] if votes else None, learned, keep))
             else:
                 assert other is not None
                 results.append(self._combined(one, other))
@@ -125,6 +128,27 @@ class BitextAligner:
             if keep.soft:
                 results[-1].directions = tuple(side.soft for side in (one, other) if side and side.soft is not None)
         return _with_lines(results, forward_pairs)
+
+    def read_with(self, experts: Sequence[Expert | None]) -> None:
+        """Decide by these readings: of the forward model and, if there are two models, of the other one.
+
+        None leaves a direction as it is.
+        """
+        for direction, expert in zip((self.forward, self.backward), experts, strict=False):
+            if direction is not None and expert is not None:
+                options = direction.aligner.options
+                direction.aligner.read_with(options.checked(expert, direction.aligner.reader.layers))
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[Counter[str]]:
+        """Count, while this lasts, the pieces of each side of the forward model, and those that it does not know."""
+        counts: Counter[str] = Counter()
+        sides = {"source": self.forward.host.source, "target": self.forward.host.target}
+        before = {name: (side.seen, side.unknown) for name, side in sides.items()}
+        yield counts
+        for name, side in sides.items():
+            counts[f"{name} pieces"] += side.seen - before[name][0]
+            counts[f"unknown {name} pieces"] += side.unknown - before[name][1]
 
     @contextlib.contextmanager
     def uncounted(self) -> Iterator[None]:
@@ -150,17 +174,15 @@ class BitextAligner:
 
     def _agreed(
         self,
-        pair: Pair | str,
         forward: PairAlignment,
         backward: PairAlignment | None,
         votes: Votes | None,
+        learned: tuple[np.ndarray, np.ndarray] | None,
         keep: Keep,
     ) -> PairAlignment:
         """The confidence of a link is the geometric mean of its shares in the two directions."""
         sides = [_of_linked(one) for one in (forward, backward) if one is not None]
-        if self.posteriors is not None:
-            assert not isinstance(pair, str)
-            learned = self.posteriors(*(line.sentence.at(self.forward.level).words for line in pair))
+        if learned is not None:
             sides = [with_posterior(side, one) for side, one in zip(sides, learned, strict=False)]
         if votes is not None:
             links = votes[0], [(target, source) for source, target in votes[-1]]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
 
 import torch
 
-from ..errors import NormalignError, reason_of
-from ..files import check_regular
-from ..hosts import host_of, load_host
+from .. import jobs
+from ..hosts import load_host
 from ..hosts.options import ModelOptions
 from ..links.experts import AGREEMENT_FLOOR, VOTE
 from ..text.options import TextOptions
@@ -64,28 +64,59 @@ def make_bitext_aligner(
     return aligner
 
 
-def fingerprint(path: str | Path) -> str:
-    """Return a short name of a file's content (its size and the start of its SHA-256), or of all files of a folder."""
-    if os.path.isdir(path):
-        return ",".join(f"{file.name}:{fingerprint(file)}" for file in sorted(Path(path).iterdir()) if file.is_file())
-    if not os.path.exists(path) and host_of(str(path)) == "transformers":
-        return str(path)  # the name of a model on the hub
-    try:
-        check_regular(path)
-        with open(path, "rb") as handle:
-            return f"{os.fstat(handle.fileno()).st_size}:{_sha256(handle)[:16]}"
-    except OSError as error:
-        raise NormalignError(f"{path}: {reason_of(error)}") from None
+def own_device() -> str:
+    """Return the device of this process: its own GPU, if there is any."""
+    if not torch.cuda.is_available():
+        return "cpu"
+    return f"cuda:{jobs.WORKER % torch.cuda.device_count()}"
 
 
-def _sha256(handle: BinaryIO) -> str:
-    digest = hashlib.sha256()
-    while block := handle.read(1 << 20):
-        digest.update(block)
-    return digest.hexdigest()
+@dataclass(frozen=True)
+class Setup:
+    """What the models of one direction or of both are loaded from, as plain data that can be sent to a worker."""
 
+    model: ModelOptions
+    """Its device may be "auto": the GPU of the process that loads it, if there is one."""
+    reverse: ModelOptions | None
+    text: TextOptions
+    options: AlignmentOptions
+    max_tokens: int = 4000
+    level: str = "word"
+    combine: str = "agreed-grow-diag"
+    floor: float = AGREEMENT_FLOOR
+    vote: float = VOTE
+    user_dirs: Sequence[str] = ()
 
-def dictionaries(path: str, data: str | None) -> list[str]:
-    """The dictionary files that the checkpoint(s) at ``path`` may be read with, in their order."""
-    folder = Path(data) if data is not None else Path(path.split(":")[0]).parent
-    return sorted(map(str, folder.glob("dict.*.txt")))
+    def files(self) -> list[str]:
+        """Return every file and folder that results depend on."""
+        found = [*self.text.bpe_codes, *self.text.sentencepiece_models, *self.user_dirs]
+        for model in filter(None, (self.model, self.reverse)):
+            found += model.path.split(":")
+            found += [path for path in model.task_options.values() if os.path.isfile(path)]
+            folder = Path(model.data) if model.data is not None else Path(model.path.split(":")[0]).parent
+            found += map(str, folder.glob("dict.*.txt"))
+        return sorted({path for path in found if os.path.exists(path)})
+
+    def describe(self) -> object:
+        """Return every option that results depend on."""
+        return asdict(self)
+
+    def load(self) -> BitextAligner:
+        """Load the models."""
+        warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
+        if self.user_dirs:
+            from ..hosts.fairseq.patches import import_user_dirs
+
+            import_user_dirs(self.user_dirs)
+        device = own_device() if self.model.device == "auto" else self.model.device
+        return make_bitext_aligner(
+            replace(self.model, device=device),
+            None if self.reverse is None else replace(self.reverse, device=device),
+            self.text,
+            self.options,
+            max_tokens=self.max_tokens,
+            level=self.level,
+            combine=self.combine,
+            floor=self.floor,
+            vote=self.vote,
+        )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,13 +9,12 @@ import torch
 
 from ..analysis.translation_check import PairCheck, PairEvidence, SideLogProbs, check_pair
 from ..hosts.protocol import Batch, HostModel, Pair
+from ..jobs import Count, Part, TextPair, Window, nobody
 from ..links.decide import agree
+from ..links.experts import Expert
 from ..methods.rollout import Rollout
-from .bitext import Bitext, TextPair, Window
 from .both_directions import BitextAligner
 from .directions import Direction, EncodedAligner, Keep, PairAlignment
-from .job import Count, Files, Part, nobody, run_job
-from .processes import Processes
 
 LOGITS_AT_ONCE = 2**26
 """Numbers in the output layer's result [N, T + 1, V] that exist at the same time."""
@@ -41,7 +38,17 @@ class Checker:
         self, pairs: Sequence[TextPair], *, first: int = 0, done: Callable[[int], object] = lambda count: None
     ) -> list[Checked]:
         """Check pairs, in their order, the first of them number ``first`` of the bitext; -> or why one was skipped."""
-        forward, backward = self.aligner.encode(pairs)
+        return self.check_sides(*self.aligner.encode(pairs), first=first, done=done)
+
+    def check_sides(
+        self,
+        forward: list[Pair | str],
+        backward: list[Pair | str] | None,
+        *,
+        first: int = 0,
+        done: Callable[[int], object] = lambda count: None,
+    ) -> list[Checked]:
+        """Check pairs as each direction reads them; the rest as in :meth:`check`."""
         found = self.aligner.align_sides(forward, backward, keep=Keep(soft=True), first=first, done=done)
         gains = _log_probs(self.aligner.forward, forward, first)
         other = None if self.aligner.backward is None else _log_probs(self.aligner.backward, backward or [], first)
@@ -71,32 +78,23 @@ def _agreed(result: PairAlignment, *, both: bool) -> np.ndarray:
     return agree(*result.directions) if both else agree(result.soft)  # type: ignore[arg-type]
 
 
-def check_bitext(
-    bitext: Bitext,
-    checker: Checker,
-    files: Files | None,
-    group: Processes,
-    *,
+def check_window(
+    aligner: BitextAligner,
+    window: Window,
+    readings: Sequence[Expert | None],
+    full: bool,
     line: Lines,
-    header: str = "",
+    *,
     done: Count = nobody,
-) -> Counter[str]:
-    """Check what ``files`` (of the first process) do not hold yet; -> how many pairs there were, and how many skipped.
-
-    ``header`` comes before the first line, of an empty bitext too.
-    """
-    work = functools.partial(_check, checker=checker, line=line, header=header)
-    counts = run_job(bitext, work, files, group, done=done)
-    if files is not None and not counts["pairs"]:
-        files.append([header], "")
-    return counts
-
-
-def _check(window: Window, done: Count, *, checker: Checker, line: Lines, header: str) -> Part:
-    found = checker.check(window.pairs, first=window.first, done=done)
+) -> Part:
+    """Check a window with these readings; ``record`` holds the score of each pair as ``line`` writes it."""
+    aligner.read_with(readings)
+    with aligner.counting() as counts:
+        encoded = aligner.encode(window.pairs)
+    found = Checker(aligner, full=full).check_sides(*encoded, first=window.first, done=done)
+    counts.update(one for one in found if isinstance(one, str))
     lines = [line(number, one) for number, one in enumerate(found, start=window.first)]
-    skipped = Counter(one for one in found if isinstance(one, str))
-    return Part(["".join([header if window.number == 0 else "", *lines])], skipped)
+    return Part(["".join(lines)], counts, record=[None if isinstance(one, str) else one.score for one in found])
 
 
 def _log_probs(direction: Direction, encoded: Sequence[Pair | str], first: int) -> dict[int, SideLogProbs]:

@@ -9,8 +9,8 @@ from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..analysis.decisions import PairDecisions
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
+from ..jobs import TextPair
 from ..methods import method_class
-from .bitext import TextPair
 from .both_directions import BitextAligner
 from .decisions import Survey
 from .directions import EncodedAligner

@@ -10,9 +10,9 @@ from ..analysis.comparison import Seed
 from ..analysis.decisions import PairDecisions
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
+from ..jobs import TextPair
 from ..links.decide import Link
 from ..links.experts import TWO_LOOKS
-from .bitext import TextPair
 from .both_directions import BitextAligner
 from .decisions import Survey
 from .directions import Direction, Keep

@@ -10,12 +10,12 @@ from typing import Protocol
 import numpy as np
 
 from ..hosts.protocol import EMPTY, TOO_LONG, Batch, HostModel, LoadedModel, Pair
+from ..jobs import TextPair
 from ..links.decide import Link, decide, normalized
 from ..links.pieces import Span
 from ..links.words import BatchOfWords
 from ..text.batching import batches_by_length
 from .aligner import AlignedPair, Aligner
-from .bitext import TextPair
 
 
 @dataclass
@@ -50,9 +50,6 @@ class Keep:
 
 
 NOTHING = Keep()
-
-Posteriors = Callable[[Sequence[str], Sequence[str]], tuple[np.ndarray, np.ndarray]]
-"""Source and target words -> how probable each pair of words is in both directions: [T, S] and [S, T]."""
 
 Placed = tuple[str, Sequence[Span]]
 """A line and the places of its words."""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ..analysis.attention_batch import Inventory
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
+from ..jobs import TextPair
 from ..links.pieces import Sentence
-from .bitext import TextPair
 from .both_directions import BitextAligner
 from .directions import Direction
 

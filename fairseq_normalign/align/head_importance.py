@@ -9,10 +9,10 @@ import numpy as np
 from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
+from ..jobs import TextPair
 from ..links.gold import Gold
 from ..methods.relevance import head_relevance, propagate
 from ..methods.rules import AlphaBeta
-from .bitext import TextPair
 from .decisions import Survey
 from .directions import Direction
 

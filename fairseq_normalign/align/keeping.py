@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import NormalignError
-from ..files import open_output, read_lines
-from .bitext import Bitext
-
-
-def read_scores(path: str | Path) -> list[float | None]:
-    """Return the scores of a file that was written by a check (TSV or JSON lines); None for pairs without one."""
-    lines = read_lines(path)
-    first = next(lines, "")
-    if first.startswith("{") or not first:
-        objects = [json.loads(line) for line in ([first, *lines] if first else [])]
-        return [one["score"] for one in objects]
-    column = first.split("\t").index("score")
-    cells = [line.split("\t")[column] for line in lines]
-    return [float(cell) if cell else None for cell in cells]
+from ..files import open_output
+from ..jobs import Bitext
 
 
 def best_pairs(scores: Sequence[float | None], *, share: float | None = None, least: float | None = None) -> list[bool]:

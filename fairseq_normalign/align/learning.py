@@ -2,62 +2,70 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
 
 from ..analysis.hmm import HmmAligner
 from ..analysis.hmm_text import Shares, Words
-from ..files import read_parallel
+from ..jobs import Count, Part, Window, nobody
 from ..links.decide import normalized
-from .bitext import WINDOW, Bitext, TextPair
+from ..links.experts import Expert
 from .both_directions import BitextAligner
-from .directions import Keep, PairAlignment, Posteriors
+from .directions import Keep
+
+Posteriors = list[tuple[np.ndarray, np.ndarray]]
+"""For each pair of a window, how probable each pair of words is in both directions: [T, S] and [S, T]."""
 
 
-def learned_posteriors(
+def words_of_window(
     aligner: BitextAligner,
-    bitext: Bitext,
-    more: Sequence[str | Path] | None = None,
-    *,
+    window: Window,
+    readings: Sequence[Expert | None] = (),
     looks: bool = False,
-    done: Callable[[int], object] = lambda count: None,
-) -> Posteriors:
-    """Learn an HMM from the words of a bitext, and of a second one (``more``: its source and target files).
+    *,
+    done: Count = nobody,
+) -> Part:
+    """Return what is learned from in a window: the words of each pair that can be aligned.
 
-    ``looks``: learn from what the models give to the words of each pair as well. It is better, and takes as long as
-    aligning all of the text; ``done`` is told how many pairs that was done for.
+    ``looks``: also what the models give to them when they use these readings, [T, S] and [S, T]; of one model, its rows
+    and its columns. It is better, and takes as long as aligning.
     """
-    pairs = itertools.chain(bitext.pairs(), read_parallel(*more) if more else iter(()))
-    with aligner.uncounted():
-        return HmmAligner.train(_with_shares(aligner, pairs, done) if looks else _words(aligner, pairs)).posteriors
+    if not looks:
+        host = aligner.forward.host
+        lines = [(host.source(source), host.target(target)) for source, target in window.pairs]
+        return Part(record=[[line.sentence.by_word.words for line in pair] for pair in lines])
+    aligner.read_with(readings)
+    forward, backward = aligner.encode(window.pairs)
+    sides = [(aligner.forward, forward)]
+    if aligner.backward is not None and backward is not None:
+        sides.append((aligner.backward, backward))
+    found = [side.align(encoded, keep=Keep(soft=True), decision="argmax") for side, encoded in sides]
+    part = Part(record=[])
+    for pair, *read in zip(forward, *found, strict=True):
+        if not isinstance(pair, str):
+            soft = [one.soft for one in read if one.soft is not None]
+            part.arrays[f"{len(part.record)} forward"] = soft[0]
+            part.arrays[f"{len(part.record)} backward"] = normalized(soft[0].T) if len(soft) == 1 else soft[1]
+            part.record.append([line.sentence.by_word.words for line in pair])
+    done(len(window.pairs))
+    return part
 
 
-def _words(aligner: BitextAligner, pairs: Iterator[TextPair]) -> Iterator[tuple[Words, Words]]:
-    """The words of each pair as the forward model's text makes them: tokenized and lower-cased where asked."""
-    host = aligner.forward.host
-    for source, target in pairs:
-        yield host.source(source).sentence.by_word.words, host.target(target).sentence.by_word.words
+def learned(parts: Iterable[Part]) -> HmmAligner:
+    """Learn an HMM from what :func:`words_of_window` returned."""
+    return HmmAligner.train(_pairs(parts))
 
 
-def _with_shares(
-    aligner: BitextAligner, pairs: Iterator[TextPair], done: Callable[[int], object]
-) -> Iterator[tuple[Words, Words, Shares]]:
-    """The words of each pair that can be aligned, and their shares in both directions."""
-    while window := list(itertools.islice(pairs, WINDOW)):
-        forward, backward = aligner.encode(window)
-        sides = [(aligner.forward, forward)]
-        if aligner.backward is not None and backward is not None:
-            sides.append((aligner.backward, backward))
-        found = [side.align(encoded, keep=Keep(soft=True), decision="argmax") for side, encoded in sides]
-        for pair, *read in zip(forward, *found, strict=True):
-            if not isinstance(pair, str):
-                source, target = (line.sentence.by_word.words for line in pair)
-                yield source, target, _shares(read)
-        done(len(window))
+def _pairs(parts: Iterable[Part]) -> Iterator[tuple[Words, Words] | tuple[Words, Words, Shares]]:
+    for part in parts:
+        for number, (source, target) in enumerate(part.record):
+            if part.arrays:
+                yield source, target, (part.arrays[f"{number} forward"], part.arrays[f"{number} backward"])
+            else:
+                yield source, target
 
 
-def _shares(read: Sequence[PairAlignment]) -> Shares:
-    """``[T, S]`` and ``[S, T]``: those of both models; of one model, its rows and its columns."""
-    soft = [one.soft for one in read if one.soft is not None]
-    return soft[0], normalized(soft[0].T) if len(soft) == 1 else soft[1]
+def posteriors_of(hmm: HmmAligner, part: Part) -> Posteriors:
+    """Return what an HMM says of each pair of a window; ``part``: the words of the window."""
+    return [hmm.posteriors(tuple(source), tuple(target)) for source, target in part.record]

@@ -12,8 +12,8 @@ from ..analysis.attention_batch import PAD, Observed, ObservedLayer, Projections
 from ..errors import NormalignError
 from ..hosts.observer import Observer, check_observed, observe
 from ..hosts.protocol import Batch, Pair
+from ..jobs import TextPair
 from ..methods.records import AttentionBlock
-from .bitext import TextPair
 from .directions import Direction
 
 

@@ -115,14 +115,8 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
 
 
 def _mistake(name: str, message: object) -> int:
-    """Print a user's mistake, one of several processes for all; return the exit code."""
-    said = one_line(message)
-    if "TORCHELASTIC_RUN_ID" not in os.environ:
-        print(f"{name}: error: {said}", file=sys.stderr)
-        return 2
-    from ..align.processes import place_of_process, say_once
-
-    say_once(f"{name}: error: {place_of_process()}{said}", said)
+    """Print a user's mistake; return the exit code."""
+    print(f"{name}: error: {one_line(message)}", file=sys.stderr)
     return 2
 
 

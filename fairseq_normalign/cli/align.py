@@ -4,33 +4,29 @@ One line of links per pair, in the order of the input: 0-based 'source-target' p
 with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on
 one side, or longer than the model's positions, gets an empty line; their number is reported at the end.
 
-A run with -o FILE that was interrupted goes on with --resume: what is done is kept in FILE.part. On several
-processors or machines: torchrun --nproc-per-node N -m fairseq_normalign.cli align ... writes the same bytes as one
-process.
+With -o FILE, finished windows of 1,024 pairs are kept in FILE.parts until all are done: the same command, run again
+after an interruption, continues. --processes N and --cluster ADDRESS share the work; the bytes are the same.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
+import itertools
+from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from .. import jobs
 from ..errors import NormalignError
-from ..files import STDIO, check_distinct, check_writable, is_stdout
+from ..files import STDIO, check_distinct, check_writable, is_stdout, read_parallel
+from ..jobs import Bitext, digest
 from ..links.dump import DumpWriter
 from ..links.experts import VOTE
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS
-from .bitext_job import (
-    add_job_arguments,
-    check_job,
-    end_early,
-    in_processes,
-    learning_bar,
-    open_files,
-    progress_bar,
-    report_skipped,
-    settled_aligner,
-)
+from ..new_directory import check_new_directory
+from .bitext_job import Job, add_job_arguments, opened_job
 from .model_arguments import (
     SYMMETRIZATION,
     add_model_arguments,
@@ -40,17 +36,11 @@ from .model_arguments import (
     check_sides,
     from_stdin,
     given_text,
-    warn_of_text,
-    warn_of_unknown_pieces,
 )
 from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
-    from ..align.bitext import Bitext
-    from ..align.both_directions import BitextAligner
-    from ..align.directions import Posteriors
-    from ..align.job import Files
-    from ..align.processes import Processes
+    from ..analysis.hmm import HmmAligner
 
 LEARNED_FROM = ("words", "looks")
 """What --learn learns from: the words of each pair alone, or also what the models look at."""
@@ -112,16 +102,75 @@ def _add_expert_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(args: argparse.Namespace) -> int:
-    return in_processes(args, lambda group: _checked(args, group))
+def run(args: argparse.Namespace) -> None:
+    _check(args)
+    from ..align.job import Outputs, add_to_dump, align_window
+
+    outputs = _outputs(args)
+    wanted = Outputs(
+        scores=bool(args.scores),
+        soft=bool(args.soft),
+        layers=bool(args.dump),
+        json=args.format == "jsonl",
+        words=bool(args.write_words),
+    )
+    combine = args.symmetrize or SYMMETRIZATION
+    with (
+        contextlib.ExitStack() as stack,
+        opened_job(
+            args, "align", Bitext(*given_text(args), beside=args.vote), level=args.level, combine=combine
+        ) as job,
+    ):
+        hmm, learned_from = _learned(args, job) if args.learn else (None, "")
+        dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump else None
+        counts = jobs.run(
+            job.workers,
+            align_window,
+            job.bitext.windows(),
+            outputs,
+            job.readings,
+            wanted,
+            parts=job.parts,
+            job=job.digest(asdict(wanted), learned_from),
+            extra=(lambda window: (_posteriors(hmm, job, window),)) if hmm else lambda window: (),
+            ahead=2 * max(2, args.processes) if args.dump else None,
+            take=functools.partial(add_to_dump, dump) if dump else lambda part: None,
+            done=job.done,
+        )
+    job.report(counts, "an empty line")
 
 
-def _checked(args: argparse.Namespace, group: Processes) -> None:
-    _check(args, group)
-    _align(args, group)
+def _learned(args: argparse.Namespace, job: Job) -> tuple[HmmAligner, str]:
+    """Return the HMM that was learned from the text, and what stands for everything it was learned from."""
+    from ..align.learning import learned, words_of_window
+
+    looks = args.learn == "looks"
+    pairs = itertools.chain(job.bitext.pairs(), read_parallel(*args.learn_from) if args.learn_from else iter(()))
+    files = [path for path in (*given_text(args), *(args.learn_from or ())) if path]
+    name = digest([jobs.fingerprint(path) for path in files], looks)
+    parts = job.parts if looks else None
+    windows = jobs.windows_of(pairs)
+    found = jobs.mapped(job.workers, words_of_window, windows, job.readings, looks, parts=parts, job=job.digest(name))
+    if looks:
+        job.bar.total = None if args.learn_from or job.total is None else 2 * job.total
+    hmm = learned(_shown(job, found) if looks else (part for _, part in found))
+    job.before = job.bar.n
+    return hmm, name
 
 
-def _check(args: argparse.Namespace, group: Processes) -> None:
+def _shown(job: Job, found: Iterator[tuple[jobs.Window, jobs.Part]]) -> Iterator[jobs.Part]:
+    for window, part in found:
+        job.done(window.first + len(window.pairs))
+        yield part
+
+
+def _posteriors(hmm: HmmAligner, job: Job, window: jobs.Window) -> object:
+    from ..align.learning import posteriors_of, words_of_window
+
+    return posteriors_of(hmm, words_of_window(job.workers.models, window))
+
+
+def _check(args: argparse.Namespace) -> None:
     check_sides(args)
     if args.level == "piece" and (args.format == "jsonl" or args.write_words):
         raise NormalignError("--format jsonl and --write-words are of words; leave --level piece out")
@@ -130,17 +179,16 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
         raise NormalignError("only the links (-o) can go to standard output")
     check_distinct(outputs)
     for path in outputs:
-        if group.is_first and not is_stdout(path):
+        if not is_stdout(path):
             check_writable(path)
+    if args.dump:
+        check_new_directory(args.dump, "a dump")
     if args.symmetrize and not args.reverse_path:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
     if args.symmetrize in SOFT_SYMMETRIZATIONS and args.decide:
         raise NormalignError(f"--symmetrize {args.symmetrize} and --decide both decide links; give one of them")
     if args.reverse_path and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
-    if args.resume and args.dump:
-        raise NormalignError("--resume cannot go on with a --dump; leave one of them out")
-    check_job(args, group)
     if args.learn_from and not args.learn:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
     if (args.learn or args.vote) and args.level == "piece":
@@ -160,48 +208,3 @@ def _check(args: argparse.Namespace, group: Processes) -> None:
 def _outputs(args: argparse.Namespace) -> list[str]:
     words = [f"{args.write_words}.{side}" for side in ("source", "target")] if args.write_words else []
     return [path for path in (args.output, args.scores, args.soft, *words) if path is not None]
-
-
-def _align(args: argparse.Namespace, group: Processes) -> None:
-    from ..align.bitext import Bitext
-    from ..align.doubts import SAMPLE
-    from ..align.job import Outputs, align_bitext
-
-    bitext = Bitext(*given_text(args), beside=args.vote)
-    total = bitext.count()
-    files = open_files(args, _outputs(args), total, whole=bool(args.dump)) if group.is_first else None
-    outputs = Outputs(
-        scores=bool(args.scores),
-        soft=bool(args.soft),
-        layers=bool(args.dump),
-        json=args.format == "jsonl",
-        words=bool(args.write_words),
-    )
-    try:
-        combine = args.symmetrize or SYMMETRIZATION
-        aligner = settled_aligner(args, bitext, files, group, verb="align", level=args.level, combine=combine)
-        if files:
-            warn_of_text("normalign align", aligner, bitext.first(SAMPLE))
-        if args.learn:
-            aligner.posteriors = _learned(args, aligner, bitext, files)
-        with contextlib.ExitStack() as stack:
-            dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump and files else None
-            bar = stack.enter_context(progress_bar(args, total, files))
-            counts = align_bitext(bitext, aligner, files, group, outputs=outputs, dump=dump, done=bar.update)
-            if files:
-                files.finish()  # before the dump, which is refused when it is there already
-    except BaseException:
-        end_early("align", files)
-        raise
-    if files:
-        report_skipped("align", counts, "an empty line")
-        warn_of_unknown_pieces("normalign align", aligner)
-
-
-def _learned(args: argparse.Namespace, aligner: BitextAligner, bitext: Bitext, files: Files | None) -> Posteriors:
-    from ..align.learning import learned_posteriors
-
-    if args.learn == "words":
-        return learned_posteriors(aligner, bitext, args.learn_from)
-    with learning_bar(args, files) as bar:
-        return learned_posteriors(aligner, bitext, args.learn_from, looks=True, done=bar.update)

@@ -53,9 +53,9 @@ from .model_arguments import (
 from .option_names import GOLD_OPTIONS, add_format_arguments, format_options
 
 if TYPE_CHECKING:
-    from ..align.bitext import TextPair
     from ..align.observing import Observer
     from ..hosts.observer import OneSided
+    from ..jobs import TextPair
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
 KINDS = ("encoder", "decoder", "cross")
@@ -243,7 +243,7 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
 
 def _windows(args: argparse.Namespace) -> Iterator[list[TextPair]]:
     """The lines that are asked for, a window at a time; without a target that side is empty."""
-    from ..align.bitext import WINDOW, Bitext
+    from ..jobs import WINDOW, Bitext
 
     if not (args.target or args.bitext):
         pairs: Iterator[TextPair] = ((line, "") for line in read_lines(args.source))

@@ -1,170 +1,121 @@
-"""What the verbs share that work through a whole bitext: files, choice of readings, progress. Not a verb."""
+"""What the verbs share that work through a whole bitext: where the work is done, readings, progress. Not a verb."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..errors import NormalignError, note
 from ..files import is_stream
-from ..links.experts import parse_expert
-from .model_arguments import SYMMETRIZATION, bitext_aligner, from_stdin, prepare_torch
-from .reading_arguments import alignment_options, check_choice, chooses_readings, take_given_readings
+from ..jobs import Bitext, Parts, Place, Workers, digest
+from ..links.experts import Expert, parse_expert
+from ..version import __version__
+from .model_arguments import ADVICE, positive, prepare_torch, report_unknown_pieces, setup_of
+from .reading_arguments import alignment_options, check_choice, chooses_readings, given_readings
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from ..align.bitext import Bitext
-    from ..align.both_directions import BitextAligner
-    from ..align.job import Files
-    from ..align.processes import Processes
-
-WITHOUT_EFFECT = {
-    *("source", "target", "bitext", "output", "scores", "soft", "write_words", "resume", "restart", "progress"),
-    *("data", "reverse_data", "threads", "keep", "keep_to"),
-}
-"""Arguments that may change between an interrupted run and the one that goes on."""
-
+SAMPLE = 500
+"""Pairs that readings are chosen by."""
 EMPTY, TOO_LONG = "empty", "too long"
 
 
 def add_job_arguments(group: argparse._ArgumentGroup) -> None:
-    """What is done with an interrupted run."""
-    group.add_argument("--resume", action="store_true", help="go on where an interrupted run stopped")
-    group.add_argument("--restart", action="store_true", help="throw away what an interrupted run has done")
+    """Where the work is done."""
     group.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+    group.add_argument(
+        "--processes", type=positive, default=1, metavar="N", help="share the work between N processes (1)"
+    )
+    group.add_argument(
+        "--cluster", metavar="ADDRESS", help="share the work between the workers of a Dask scheduler: address or file"
+    )
+    group.add_argument("--tls-ca", metavar="FILE", help="certificate of the authority that the cluster trusts")
+    group.add_argument("--tls-cert", metavar="FILE", help="own certificate, for the cluster")
+    group.add_argument("--tls-key", metavar="FILE", help="key of that certificate")
 
 
-def in_processes(args: argparse.Namespace, run: Callable[[Processes], None]) -> int:
-    """Run a job in each of the processes that torchrun started, or in this one; return the exit code."""
-    prepare_torch(args)
-    from ..align.processes import Superseded, processes
+@dataclass
+class Job:
+    """A bitext, the workers for it, and the readings that they use."""
 
-    while True:
-        with contextlib.suppress(Superseded), processes() as group:
-            if not group.finished:
-                run(group)
-                group.finish()
-            return 0
+    verb: str
+    bitext: Bitext
+    total: int | None
+    workers: Workers
+    parts: Parts | None
+    readings: list[Expert | None]
+    bar: tqdm
+    before: int = 0
+    """Pairs that were shown as done in a pass before."""
 
+    def digest(self, *more: object) -> str:
+        """Return what stands for everything that a window's result depends on, beside its text."""
+        setup = self.workers.setup
+        chosen = [str(expert) for expert in self.readings]
+        return digest(__version__, self.verb, setup.describe(), self.workers.known, chosen, *more)
 
-def check_job(args: argparse.Namespace, group: Processes) -> None:
-    """Raise an error for arguments that do not go together; a job that torchrun starts again goes on by itself."""
-    if group.restarted and group.is_first:
-        _go_on(args)
-    if args.resume and is_stream(args.output):
-        raise NormalignError("--resume needs a file to go on with: -o FILE")
-    if args.resume and args.restart:
-        raise NormalignError("give --resume or --restart, not both")
-    check_choice(args)
-    if group.count > 1 and from_stdin(args):
-        raise NormalignError("several processes cannot share standard input; give files")
+    def done(self, pairs: int) -> None:
+        """Show that so many pairs are done; batches within a window may have been shown before."""
+        self.bar.update(max(0, pairs + self.before - self.bar.n))
 
-
-def _go_on(args: argparse.Namespace) -> None:
-    if is_stream(args.output):
-        raise NormalignError("torchrun has started the job again, and what is printed stays printed; give -o FILE")
-    args.resume, args.restart = not getattr(args, "dump", None), False
-
-
-def end_early(verb: str, files: Files | None) -> None:
-    """End a job early, and say where what is done is kept."""
-    if files and files.abandon():
-        note(f"normalign {verb}: what is done is kept in {files.kept}; --resume goes on")
+    def report(self, counts: Mapping[str, int], what: str) -> None:
+        """Say how many pairs have ``what`` because they could not be aligned, and whether many pieces are unknown."""
+        empty, long = counts.get(EMPTY, 0), counts.get(TOO_LONG, 0)
+        if empty or long:
+            note(
+                f"normalign {self.verb}: {empty + long} of {counts['pairs']} pairs have {what}: "
+                f"{empty} empty on one side, {long} longer than the model's positions"
+            )
+        report_unknown_pieces(f"normalign {self.verb}", counts)
 
 
-def open_files(args: argparse.Namespace, outputs: Sequence[str], lines: int | None, *, whole: bool = False) -> Files:
-    """Return the files of a job over ``lines`` pairs; ``whole``: they cannot be continued."""
-    from ..resumable import PlainFiles, ResumableFiles, UnfinishedRun, can_be_continued
-
-    if whole or not can_be_continued(args.output):
-        return PlainFiles(outputs)
-    try:
-        return ResumableFiles(outputs, _job(args, lines), resume=args.resume, restart=args.restart)
-    except UnfinishedRun as error:
-        raise NormalignError(f"{error}; --resume goes on with it, --restart throws it away") from None
-
-
-def _job(args: argparse.Namespace, lines: int | None) -> dict[str, object]:
-    """What must not change while a run is interrupted. The texts are watched by their content."""
-    from ..align.build import dictionaries, fingerprint
-
-    described = {name: value for name, value in vars(args).items() if name not in WITHOUT_EFFECT}
-    for name in ("path", "reverse_path", "bpe_codes", "sentencepiece_model", "vote", "choice", "learn_from"):
-        given = described.get(name) or []
-        described[name] = [fingerprint(file) for file in (given.split(":") if isinstance(given, str) else given)]
-    job = {f"--{name.replace('_', '-')}": value for name, value in described.items()}
-    known = dictionaries(args.path, args.data)
-    if args.reverse_path:
-        known += dictionaries(args.reverse_path, args.reverse_data)
-    return {**job, "the dictionaries": [fingerprint(file) for file in known], "the number of lines": lines}
-
-
-def settled_aligner(
-    args: argparse.Namespace,
-    bitext: Bitext,
-    files: Files | None,
-    group: Processes,
-    *,
-    verb: str,
-    level: str = "word",
-    combine: str = SYMMETRIZATION,
-) -> BitextAligner:
-    """Return the models of a job with their readings, which the first process settles for all."""
-    options = alignment_options(args)
-    aligner = bitext_aligner(args, options, level=level, combine=combine)
-    if chooses_readings(args, options):
-        settled = _settle(verb, aligner, bitext, files) if files else []
-        for direction, expert in zip((aligner.forward, aligner.backward), group.share(settled), strict=False):
-            if direction is not None:
-                direction.aligner.read_with(parse_expert(expert))
-    take_given_readings(args, options, aligner)
-    return aligner
-
-
-def _settle(verb: str, aligner: BitextAligner, bitext: Bitext, files: Files) -> list[str]:
-    """Return the readings of each direction: those of the interrupted run, or the best on the first pairs."""
-    if not files.journal.choice:
-        files.journal.choice = _readings(verb, aligner, bitext)
-    return files.journal.choice
-
-
-def _readings(verb: str, aligner: BitextAligner, bitext: Bitext) -> list[str]:
-    from ..align.choose import SAMPLE, choose_readings, sentence_of_choice
-
-    choices = choose_readings(aligner, bitext.first(SAMPLE))
-    for which, choice in zip(("", "the other direction "), choices, strict=False):
-        note(f"normalign {verb}: {which}{sentence_of_choice(choice)}")
-    return [str(choice.expert) for choice in choices]
-
-
-def progress_bar(args: argparse.Namespace, total: int | None, files: Files | None) -> tqdm:
-    """Return a bar that the first process shows on a terminal, or where it is asked for."""
-    return _bar(args, files, " pairs", total, files.journal.counts.get("pairs", 0) if files else 0)
-
-
-def learning_bar(args: argparse.Namespace, files: Files | None) -> tqdm:
-    """Return the bar of the pass over a text that is learned from."""
-    return _bar(args, files, " pairs looked at")
-
-
-def _bar(args: argparse.Namespace, files: Files | None, unit: str, total: int | None = None, initial: int = 0) -> tqdm:
+@contextmanager
+def opened_job(
+    args: argparse.Namespace, verb: str, bitext: Bitext, *, level: str = "word", combine: str = "agreed-grow-diag"
+) -> Iterator[Job]:
+    """Settle everything that a job over a bitext needs: its workers, and the readings that suit the text."""
     from tqdm import tqdm
 
-    is_shown = files is not None and (args.progress or sys.stderr.isatty())
-    return tqdm(total=total, initial=initial, unit=unit, disable=not is_shown, dynamic_ncols=True, smoothing=0.05)
+    check_choice(args)
+    if args.cluster and args.processes > 1:
+        raise NormalignError("--cluster has workers of its own; leave --processes out")
+    total = bitext.count()
+    prepare_torch(args)
+    options = alignment_options(args)
+    setup = setup_of(args, options, level=level, combine=combine)
+    parts = None if is_stream(args.output) else Parts(args.output)
+    place = Place(args.processes, args.threads, args.cluster, args.tls_ca, args.tls_cert, args.tls_key)
+    shown = args.progress or sys.stderr.isatty()
+    bar = tqdm(total=total, unit=" pairs", disable=not shown, dynamic_ncols=True, smoothing=0.05)
+    try:
+        with bar, Workers(setup, place, done=bar.update) as workers:
+            job = Job(verb, bitext, total, workers, parts, [], bar)
+            job.readings = _settled(args, job, chooses_readings(args, options))
+            yield job
+    except BaseException:
+        if parts:
+            note(f"normalign {verb}: what is done is kept in {parts.folder}; the same command continues")
+        raise
 
 
-def report_skipped(verb: str, counts: Counter[str], what: str) -> None:
-    """Say how many pairs have ``what``, because they could not be aligned."""
-    empty, long = counts[EMPTY], counts[TOO_LONG]
-    if empty or long:
-        print(
-            f"normalign {verb}: {empty + long} of {counts['pairs']} pairs have {what}: "
-            f"{empty} empty on one side, {long} longer than the model's positions",
-            file=sys.stderr,
-        )
+def _settled(args: argparse.Namespace, job: Job, choose: bool) -> list[Expert | None]:
+    """Return the readings of each direction, chosen by the first pairs or given; say what in the text is doubtful."""
+    from ..align.job import look_at
+    from ..jobs import Part
+
+    sample = job.bitext.first(SAMPLE)
+    name = f"look-{job.digest(sample, choose)}"
+    part = job.parts.read(name) if job.parts else None
+    found = part.record if part else job.workers.call(look_at, sample, choose)
+    if job.parts is not None and part is None:
+        job.parts.write(name, Part(record=found))
+    for which, said in zip(("", "the other direction "), found["said"], strict=False):
+        note(f"normalign {job.verb}: {which}{said}")
+    for doubt in found["doubts"]:
+        note(f"normalign {job.verb}: warning: {doubt['text']}; {ADVICE[doubt['kind']]}")
+    return given_readings(args, [parse_expert(text) for text in found["readings"]])

@@ -44,7 +44,7 @@ from .model_arguments import (
 from .option_names import CONVERT_OPTIONS, GOLD_OPTIONS, TextFiles, add_format_arguments, format_options
 
 if TYPE_CHECKING:
-    from ..align.bitext import TextPair
+    from ..jobs import TextPair
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -147,7 +147,7 @@ def _texts(args: argparse.Namespace) -> TextFiles:
 
 
 def _read(args: argparse.Namespace) -> tuple[list[TextPair], list[Gold]]:
-    from ..align.bitext import Bitext
+    from ..jobs import Bitext
 
     golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
     bitext = Bitext(*given_text(args))

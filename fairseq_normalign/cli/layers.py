@@ -49,10 +49,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     check_sides(args)
     prepare_torch(args)
-    from ..align.bitext import Bitext
     from ..align.choose import choose_readings
     from ..align.doubts import SAMPLE
     from ..analysis.choose_readings import write_choice
+    from ..jobs import Bitext
 
     for path in (args.figure, args.save, args.save_reverse):
         if path:

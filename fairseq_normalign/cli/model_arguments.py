@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..errors import NormalignError, note
@@ -17,10 +17,11 @@ from ..text.subwords import TOKENIZERS
 from ..text.words import WORD_KINDS
 
 if TYPE_CHECKING:
-    from ..align.bitext import TextPair
     from ..align.both_directions import BitextAligner
+    from ..align.build import Setup
     from ..align.options import AlignmentOptions
     from ..hosts.options import ModelOptions
+    from ..jobs import TextPair
     from ..text.options import TextOptions
 
 
@@ -181,7 +182,6 @@ def prepare_torch(args: argparse.Namespace) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
-    from ..align.processes import own_device
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
@@ -189,7 +189,7 @@ def prepare_torch(args: argparse.Namespace) -> None:
             raise NormalignError(f"--threads {args.threads}: at most {MOST_THREADS}, and best the number of cores")
         torch.set_num_threads(args.threads)
     precision = _precision(args)
-    if precision and own_device(cpu=args.cpu) == "cpu":
+    if precision and (args.cpu or not torch.cuda.is_available()):
         prepare_cpu(precision, started=False)
     load_user_dirs(args)
     settle_reverse(args)
@@ -241,15 +241,30 @@ def bitext_aligner(
     combine: str = "grow-diag",
 ) -> BitextAligner:
     """Return the models at --path and --reverse-path, or at ``path`` and ``reverse_path``, ready to align."""
-    from ..align.build import make_bitext_aligner
     from ..align.options import AlignmentOptions
     from ..text.tags import TAGS
 
     options = options or AlignmentOptions(method=method, null=args.null, tags=args.tags or TAGS)
+    return setup_of(args, options, path=path, reverse_path=reverse_path, level=level, combine=combine).load()
+
+
+def setup_of(
+    args: argparse.Namespace,
+    options: AlignmentOptions,
+    *,
+    path: str | None = None,
+    reverse_path: str | None = None,
+    level: str = "word",
+    combine: str = "grow-diag",
+) -> Setup:
+    """Return what the models at --path and --reverse-path, or at ``path`` and ``reverse_path``, are loaded from."""
+    from ..align.build import Setup
+
     reverse = reverse_path if path else args.reverse_path
-    return make_bitext_aligner(
-        model_options(args, path or args.path),
-        model_options(args, reverse, reverse=True) if reverse else None,
+    device = "cpu" if args.cpu else "auto"
+    return Setup(
+        replace(model_options(args, path or args.path), device=device),
+        replace(model_options(args, reverse, reverse=True), device=device) if reverse else None,
         text_options(args),
         options,
         max_tokens=args.max_tokens,
@@ -257,6 +272,7 @@ def bitext_aligner(
         combine=combine,
         floor=AGREEMENT_FLOOR if getattr(args, "floor", None) is None else args.floor,
         vote=getattr(args, "vote_weight", None) or (VOTE_BESIDE_HMM if getattr(args, "learn", False) else VOTE),
+        user_dirs=tuple(args.user_dir),
     )
 
 
@@ -265,13 +281,21 @@ MANY_UNKNOWN = 0.3
 
 
 def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
-    """Codes or a dictionary of another model make nonsense without an error: say that many pieces are unknown."""
+    """Say so when many of the pieces that were encoded so far are unknown."""
+    counts: dict[str, int] = {}
     for side, encoder in (("source", aligner.forward.host.source), ("target", aligner.forward.host.target)):
-        if encoder.unknown > MANY_UNKNOWN * encoder.seen:
-            print(
-                f"{name}: warning: {encoder.unknown} of {encoder.seen} {side} pieces are not in the dictionary; "
-                "are text, codes and dictionary those it was trained with?",
-                file=sys.stderr,
+        counts |= {f"{side} pieces": encoder.seen, f"unknown {side} pieces": encoder.unknown}
+    report_unknown_pieces(name, counts)
+
+
+def report_unknown_pieces(name: str, counts: Mapping[str, int]) -> None:
+    """Say so when many pieces are unknown: codes or a dictionary of another model make nonsense without an error."""
+    for side in ("source", "target"):
+        seen, unknown = counts.get(f"{side} pieces", 0), counts.get(f"unknown {side} pieces", 0)
+        if unknown > MANY_UNKNOWN * seen:
+            note(
+                f"{name}: warning: {unknown} of {seen} {side} pieces are not in the dictionary; "
+                "are text, codes and dictionary those it was trained with?"
             )
 
 
@@ -294,7 +318,7 @@ def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[TextPair]) -
 
 def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False) -> ModelOptions:
     """The model at ``path``; ``reverse``: it is that of the other direction."""
-    from ..align.processes import own_device
+    from ..align.build import own_device
     from ..hosts.options import ModelOptions
 
     languages = (args.source_lang, args.target_lang)
@@ -303,7 +327,7 @@ def model_options(args: argparse.Namespace, path: str, *, reverse: bool = False)
         data=args.reverse_data if reverse else args.data,
         source_lang=languages[1] if reverse else languages[0],
         target_lang=languages[0] if reverse else languages[1],
-        device=own_device(cpu=args.cpu),
+        device="cpu" if args.cpu else own_device(),
         precision=_precision(args),
         task_options=task_options(args),
     )

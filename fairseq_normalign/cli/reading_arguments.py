@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import NormalignError
@@ -13,6 +14,7 @@ from .model_arguments import SYMMETRIZATION, add_null_arguments, bitext_aligner,
 if TYPE_CHECKING:
     from ..align.both_directions import BitextAligner
     from ..align.options import AlignmentOptions
+    from ..links.experts import Expert
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -95,17 +97,20 @@ def chooses_readings(args: argparse.Namespace, options: AlignmentOptions) -> boo
     return by_text and not args.choice and options.can_look_twice
 
 
-def take_given_readings(args: argparse.Namespace, options: AlignmentOptions, aligner: BitextAligner) -> None:
-    """Make each direction use what --choice and --reverse-readings say."""
+def given_readings(args: argparse.Namespace, chosen: Sequence[Expert] = ()) -> list[Expert | None]:
+    """The readings of each direction that --choice and --reverse-readings name, or were chosen; None: the default."""
     from ..analysis.choose_readings import read_choice
     from ..links.experts import parse_expert
 
-    for direction, file in zip((aligner.forward, aligner.backward), args.choice, strict=False):
-        if direction is not None:
-            direction.aligner.read_with(options.checked(read_choice(file).expert, direction.aligner.reader.layers))
-    if args.reverse_readings and aligner.backward is not None:
-        expert = parse_expert(args.reverse_readings, method=options.method)
-        aligner.backward.aligner.read_with(options.checked(expert, aligner.backward.aligner.reader.layers))
+    found: list[Expert | None] = [read_choice(file).expert for file in args.choice] or list(chosen)
+    if args.reverse_readings:
+        found = [*(found or [None])[:1], parse_expert(args.reverse_readings, method=args.method)]
+    return found
+
+
+def take_given_readings(args: argparse.Namespace, options: AlignmentOptions, aligner: BitextAligner) -> None:
+    """Make each direction use what --choice and --reverse-readings say."""
+    aligner.read_with(given_readings(args))
 
 
 def check_choice(args: argparse.Namespace) -> None:
@@ -118,11 +123,9 @@ def check_choice(args: argparse.Namespace) -> None:
 
 def unchosen_aligner(args: argparse.Namespace) -> BitextAligner:
     """Return the models at --path and --reverse-path with the readings that are named, or the default ones."""
-    from ..links.experts import parse_expert
-
     if args.readings == "auto":
         raise NormalignError("readings are chosen by a bitext: find them by normalign layers, and give them here")
     aligner = bitext_aligner(args, alignment_options(args), combine=SYMMETRIZATION)
-    if args.reverse_readings and aligner.backward is not None:
-        aligner.backward.aligner.read_with(parse_expert(args.reverse_readings, method=args.method))
+    if args.reverse_readings:
+        aligner.read_with(given_readings(args))
     return aligner

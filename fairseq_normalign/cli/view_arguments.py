@@ -217,10 +217,10 @@ def _methods(args: argparse.Namespace) -> list[str]:
 
 def _aligner(args: argparse.Namespace) -> BitextAligner:
     """The model or models, with their readings chosen by the text unless they are given."""
-    from ..align.bitext import Bitext
     from ..align.choose import SAMPLE, choose_readings, sentence_of_choice
     from ..align.doubts import SAMPLE as TEXT_SAMPLE
     from ..align.options import AlignmentOptions
+    from ..jobs import Bitext
     from ..text.tags import TAGS
 
     options = AlignmentOptions(

@@ -69,11 +69,11 @@ def alone(module: str, function: str, *arguments: object) -> Any:
 
 
 def run(command: list[str], processes: int = 1) -> dict[str, float]:
-    """Wall and CPU seconds and (of one process) peak megabytes of a command of ours, in one process or by torchrun."""
+    """Wall and CPU seconds and (of one process) peak megabytes of a command of ours, in one process or several."""
     start = [sys.executable, "-c", ONE_PROCESS]
     if processes > 1:
-        launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(processes)]
-        start = [*launcher, "-m", "fairseq_normalign.cli"]
+        start = [sys.executable, "-m", "fairseq_normalign.cli"]
+        command = [*command, "--processes", str(processes)]
     before = time.perf_counter()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run([*start, *command], env=environment, capture_output=True, text=True, check=False)

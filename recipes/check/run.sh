@@ -11,7 +11,7 @@ read -r -a raw <<< "${TOKENIZER:+--tokenizer $TOKENIZER --lowercase}"
 models=(--path "$PATH_")
 [ -z "${REVERSE:-}" ] || models+=(--reverse-path "$REVERSE")
 [ -z "${CODES:-}" ] || models+=(--bpe-codes "$CODES")
-normalign check "${models[@]}" --source "$3/bed.source" --target "$3/bed.target" --json --by-word --restart \
+normalign check "${models[@]}" --source "$3/bed.source" --target "$3/bed.target" --json --by-word \
   -o "$3/scores.jsonl" ${CHECK_OPTIONS:-}
 others=()
 if [ -n "${TRAIN:-}" ]; then

@@ -2,21 +2,18 @@ from __future__ import annotations
 
 import gzip
 import io
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_pair import LONGEST, write_text
+from tiny_pair import LONGEST
 
-from fairseq_normalign.align import bitext
+from fairseq_normalign import jobs
 from fairseq_normalign.cli import main
 from fairseq_normalign.links.decide import decide
 from fairseq_normalign.links.dump import Dump
 from fairseq_normalign.links.symmetrize import symmetrize
-from fairseq_normalign.resumable import ResumableFiles
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -154,7 +151,7 @@ def test_dump_holds_every_layer(tiny_pair, aligned, tmp_path):
         (["--symmetrize", "union"], "--reverse-path"),
         (["--layer", "9"], "no decoder layer 9"),
         (["--method", "magic"], "no method 'magic'"),
-        (["--resume"], "-o FILE"),
+        (["--processes", "2", "--cluster", "x"], "leave --processes out"),
         (["--scores", "-"], "only the links"),
         (["-o", "/nowhere/out"], "no directory"),
         (["--bpe-codes", "a", "b", "c"], "BPE codes: one file for both sides"),
@@ -185,121 +182,72 @@ def test_bad_bytes_leave_nothing(tiny_pair, tmp_path, capsys):
     assert not (tmp_path / "out.part").exists()
 
 
-class TestResume:
-    """Windows of 4 pairs; a run that is interrupted after the third."""
+def windows_done(monkeypatch, stop: int | None = None) -> list[int]:
+    """Record the windows that are aligned from now on; interrupt the one with the number ``stop``."""
+    from fairseq_normalign.align import job
 
-    @pytest.fixture(autouse=True)
-    def small_windows(self, monkeypatch):
-        monkeypatch.setattr(bitext, "WINDOW", 4)
+    aligned: list[int] = []
+    work = job.align_window
 
-    @pytest.fixture
-    def whole(self, tiny_pair, tmp_path) -> Path:
-        out = tmp_path / "whole"
-        assert align(*tiny_pair.arguments(), "-o", out, "--scores", f"{out}.scores") == 0
-        return out
+    def align_window(models, window, *arguments, **options):
+        if window.number == stop:
+            raise KeyboardInterrupt
+        aligned.append(window.number)
+        return work(models, window, *arguments, **options)
 
-    def interrupt(self, monkeypatch, *arguments) -> int:
-        append = ResumableFiles.append
-
-        def append_thrice(files, *given):
-            if files.journal.steps == 3:
-                raise KeyboardInterrupt
-            append(files, *given)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(ResumableFiles, "append", append_thrice)
-            return align(*arguments)
-
-    def test_goes_on_to_the_same_file(self, tiny_pair, tmp_path, monkeypatch, whole, capsys):
-        out = tmp_path / "out"
-        arguments = [*tiny_pair.arguments(), "-o", out, "--scores", f"{out}.scores"]
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        assert "--resume goes on" in capsys.readouterr().err
-        assert not out.exists()
-        assert len(links(tmp_path / "out.part")) == 12
-        assert align(*arguments, "--resume") == 0
-        assert out.read_bytes() == whole.read_bytes()
-        assert Path(f"{out}.scores").read_bytes() == Path(f"{whole}.scores").read_bytes()
-        assert not list(tmp_path.glob("*.part*"))
-
-    def test_refuses_other_options_and_other_text(self, tiny_pair, tmp_path, monkeypatch, capsys):
-        out = tmp_path / "out"
-        source = tmp_path / "s"
-        source.write_bytes((tiny_pair.folder / "text.de").read_bytes())
-        arguments = [*tiny_pair.arguments(source), "-o", out]
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        assert align(*arguments, "--resume", "--layer", 2) == 2
-        assert "--layer was None, is 2" in capsys.readouterr().err
-        source.write_text(source.read_text().replace("w", "w1 w", 1))
-        assert align(*arguments, "--resume") == 2
-        assert "the first 12 lines are not those of the interrupted run" in capsys.readouterr().err
-        assert (tmp_path / "out.part").exists()
-
-    @pytest.mark.parametrize("lines", [0, 4, 8, 40])
-    def test_refuses_a_text_of_another_length(self, tiny_pair, tmp_path, monkeypatch, capsys, lines):
-        texts = [tmp_path / "s", tmp_path / "t"]
-        for path, language in zip(texts, ("de", "en"), strict=True):
-            path.write_bytes((tiny_pair.folder / f"text.{language}").read_bytes())
-        arguments = [*tiny_pair.arguments(*texts), "-o", tmp_path / "out"]
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        for path in texts:
-            path.write_text("".join((path.read_text().splitlines(keepends=True) * 2)[:lines]))
-        assert align(*arguments, "--resume") == 2
-        assert f"the number of lines was 30, is {lines}" in capsys.readouterr().err
-        assert not (tmp_path / "out").exists()
-
-    def test_refuses_a_shorter_text_on_standard_input(self, tiny_pair, tmp_path, monkeypatch, capsys):
-        text = (tiny_pair.folder / "text.de").read_bytes().splitlines(keepends=True)
-        target = tmp_path / "t"
-        target.write_bytes((tiny_pair.folder / "text.en").read_bytes())
-        arguments = [*tiny_pair.arguments("-", target), "-o", tmp_path / "out"]
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(text))))
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"".join(text[:8]))))
-        target.write_text("".join(target.read_text().splitlines(keepends=True)[:8]))
-        assert align(*arguments, "--resume") == 2
-        assert "there are fewer lines than those of the interrupted run" in capsys.readouterr().err
-
-    def test_refuses_other_dictionaries(self, tiny_pair, tmp_path, monkeypatch, capsys):
-        data = tmp_path / "data"
-        data.mkdir()
-        for language in ("de", "en"):
-            (data / f"dict.{language}.txt").write_bytes((tiny_pair.folder / f"dict.{language}.txt").read_bytes())
-        arguments = [*tiny_pair.arguments(), "--data", data, "-o", tmp_path / "out"]
-        assert self.interrupt(monkeypatch, *arguments) == 130
-        first, second, *rest = (data / "dict.de.txt").read_text().splitlines(keepends=True)
-        (data / "dict.de.txt").write_text("".join([second, first, *rest]))
-        assert align(*arguments, "--resume") == 2
-        assert "cannot go on: the dictionaries was" in capsys.readouterr().err
-
-    def test_asks_before_it_throws_work_away(self, tiny_pair, tmp_path, monkeypatch, whole, capsys):
-        out = tmp_path / "out"
-        assert self.interrupt(monkeypatch, *tiny_pair.arguments(), "-o", out) == 130
-        capsys.readouterr()
-        assert align(*tiny_pair.arguments(), "-o", out) == 2
-        said = capsys.readouterr().err
-        assert (
-            "out.part: 12 pairs of an unfinished run are kept here; --resume goes on with it, --restart throws" in said
-        )
-        assert len(links(tmp_path / "out.part")) == 12
-        assert align(*tiny_pair.arguments(), "-o", out, "--resume", "--restart") == 2
-        assert align(*tiny_pair.arguments(), "-o", out, "--restart") == 0
-        assert out.read_bytes() == whole.read_bytes()
+    monkeypatch.setattr(job, "align_window", align_window)
+    return aligned
 
 
-@pytest.mark.slow
-def test_two_processes_write_the_same_bytes(tiny_pair, tmp_path):
-    write_text(tmp_path, 2500, "many")
-    arguments = [*tiny_pair.arguments(tmp_path / "many.de", tmp_path / "many.en"), "--readings", "auto"]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "fairseq_normalign.cli"]
-    for name, start in (("one", ["-m", "fairseq_normalign.cli"]), ("two", launcher)):
-        out = tmp_path / name
-        command = [sys.executable, *start, "align", *arguments, "-o", str(out), "--scores", f"{out}.scores"]
-        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert (tmp_path / "one.scores").read_bytes() == (tmp_path / "two.scores").read_bytes()
-    assert len(links(tmp_path / "two")) == 2500
+@pytest.mark.parametrize("outputs", [["--scores", "SCORES"], ["--dump", "DUMP"]])
+def test_the_same_command_continues_after_an_interruption(tiny_pair, tmp_path, monkeypatch, capsys, outputs):
+    monkeypatch.setattr(jobs, "WINDOW", 4)
+
+    def arguments(folder: Path) -> list[object]:
+        folder.mkdir(exist_ok=True)
+        return [*tiny_pair.arguments(), "-o", folder / "out", outputs[0], folder / outputs[1]]
+
+    def files(folder: Path) -> dict[str, bytes]:
+        return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+    assert align(*arguments(tmp_path / "whole")) == 0
+    with monkeypatch.context() as patch:
+        assert windows_done(patch, stop=3) == []
+        assert align(*arguments(tmp_path / "part")) == 130
+    said = capsys.readouterr().err
+    assert f"what is done is kept in {tmp_path / 'part' / 'out.parts'}; the same command continues" in said
+    assert sorted(path.name for path in (tmp_path / "part").iterdir()) == ["out.parts"]
+    aligned = windows_done(monkeypatch)
+    assert align(*arguments(tmp_path / "part")) == 0
+    assert aligned == [3, 4, 5, 6, 7]
+    assert files(tmp_path / "part") == files(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("change", ["text", "option", "dictionary", "output", "nothing"])
+def test_whatever_changes_the_result_is_computed_anew(tiny_pair, tmp_path, monkeypatch, change):
+    monkeypatch.setattr(jobs, "WINDOW", 4)
+    (tmp_path / "data").mkdir()
+    for name in ("text.de", "text.en", "dict.de.txt", "dict.en.txt"):
+        (tmp_path / "data" / name).write_bytes((tiny_pair.folder / name).read_bytes())
+    given = tiny_pair.arguments(tmp_path / "data" / "text.de", tmp_path / "data" / "text.en")
+    arguments = [*given, "--data", tmp_path / "data", "-o", tmp_path / "out", "--readings", "default"]
+    with monkeypatch.context() as patch:
+        windows_done(patch, stop=3)
+        assert align(*arguments) == 130
+    if change == "text":
+        text = (tmp_path / "data" / "text.de").read_text()
+        (tmp_path / "data" / "text.de").write_text("w1 " + text)
+    elif change == "option":
+        arguments += ["--null", "unaligned"]
+    elif change == "dictionary":
+        lines = (tmp_path / "data" / "dict.de.txt").read_text().splitlines()
+        (tmp_path / "data" / "dict.de.txt").write_text("".join(f"{line.split()[0]} 7\n" for line in lines))
+    elif change == "output":
+        arguments += ["--scores", tmp_path / "scores"]
+    aligned = windows_done(monkeypatch)
+    assert align(*arguments) == 0
+    expected = {"nothing": [3, 4, 5, 6, 7], "text": [0, 3, 4, 5, 6, 7]}
+    assert aligned == expected.get(change, list(range(8)))
 
 
 TWO = "1:awi,3:awo^0.5"

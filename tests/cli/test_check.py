@@ -2,17 +2,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tiny_pair import LONGEST, write_text
+from tiny_pair import LONGEST
 
-from fairseq_normalign.align import bitext
 from fairseq_normalign.cli import main
-from fairseq_normalign.resumable import ResumableFiles
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TWO = ("--readings", "1:awi,3:awo^0.5")
@@ -125,8 +121,7 @@ def test_the_good_pairs_are_kept(tiny_pair, tmp_path, capsys, checked, keep, sty
     ("arguments", "message"),
     [
         (["--keep", "50%"], "--keep-to"),
-        (["--keep", "50%", "--keep-to", "x"], "give files to -o"),
-        (["--resume"], "-o FILE"),
+        (["--keep", "50%", "--keep-to", "x", "--target", "-"], "give files to --source"),
         (["-o", "/nowhere/out"], "no directory"),
     ],
 )
@@ -144,38 +139,3 @@ def test_what_is_to_be_kept_is_a_percentage_or_a_score(tiny_pair, capsys, keep):
         check(*tiny_pair.arguments(), "--keep", keep)
     assert found.value.code == 2
     assert "--keep" in capsys.readouterr().err
-
-
-def test_an_interrupted_run_goes_on_to_the_same_file(tiny_pair, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(bitext, "WINDOW", 4)
-    arguments = [*tiny_pair.arguments(), *TWO, "-o"]
-    assert check(*arguments, tmp_path / "whole") == 0
-    append = ResumableFiles.append
-
-    def append_thrice(files, *given):
-        if files.journal.steps == 3:
-            raise KeyboardInterrupt
-        append(files, *given)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(ResumableFiles, "append", append_thrice)
-        assert check(*arguments, tmp_path / "out") == 130
-    assert "normalign check: what is done is kept in" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-    assert check(*arguments, tmp_path / "out", "--resume", "--full") == 2
-    assert "--full was False, is True" in capsys.readouterr().err
-    assert check(*arguments, tmp_path / "out", "--resume") == 0
-    assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
-
-
-@pytest.mark.slow
-def test_two_processes_write_the_same_bytes(tiny_pair, tmp_path):
-    write_text(tmp_path, 2100, "many")
-    arguments = [*tiny_pair.arguments(tmp_path / "many.de", tmp_path / "many.en"), *tiny_pair.reverse()]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1"}
-    launcher = ["-m", "torch.distributed.run", "--nproc-per-node", "2", "-m", "fairseq_normalign.cli"]
-    for name, start in (("one", ["-m", "fairseq_normalign.cli"]), ("two", launcher)):
-        command = [sys.executable, *start, "check", *arguments, "-o", str(tmp_path / name)]
-        subprocess.run(command, env=environment, check=True, capture_output=True, timeout=600)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert len(table(tmp_path / "two")) == 2100

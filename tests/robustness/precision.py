@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.align.bitext import Bitext
 from fairseq_normalign.align.build import make_direction
 from fairseq_normalign.align.directions import Direction, Keep, PairAlignment
 from fairseq_normalign.align.options import AlignmentOptions
 from fairseq_normalign.hosts.options import ModelOptions
+from fairseq_normalign.jobs import Bitext
 from fairseq_normalign.text.options import TextOptions
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from fairseq_normalign.analysis.checked_pairs import read_checked
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
+from fairseq_normalign.jobs import Part, Parts
 from fairseq_normalign.links.dump import Dump, DumpWriter
 from fairseq_normalign.links.formats import Writer, in_step, open_alignment
 from fairseq_normalign.links.formats.open import LONGEST_SENTENCE
@@ -32,7 +33,6 @@ from fairseq_normalign.projection.inserting import project_markup
 from fairseq_normalign.projection.label_files import read_conll, read_json_labels, write_conll
 from fairseq_normalign.projection.markup import parse_markup
 from fairseq_normalign.projection.spans import LinkedPair
-from fairseq_normalign.resumable import ResumableFiles
 from fairseq_normalign.show.sources import read_soft
 from fairseq_normalign.text.words import space_words
 from tests.conftest import REPOSITORY
@@ -381,32 +381,18 @@ def _choice(content: bytes, folder: Path) -> None:
     assert read_choice(folder / "again") == found
 
 
-JOB = {"--layer": 1, "--method": "norms"}
-
-
-def _journal_seed() -> bytes:
+def _part_seed() -> bytes:
     with tempfile.TemporaryDirectory() as place:
-        files = ResumableFiles([Path(place) / "out"], JOB)
-        files.journal.counts, files.journal.choice = {"pairs": 2}, ["norms:1:awi"]
-        files.append(["0-0\n1-1\n"], "digest")
-        files.abandon()
-        return (Path(place) / "out.part.json").read_bytes()
+        Parts(Path(place) / "out").write("0-part", Part(["0-0\n1-1\n"], {"empty": 1}, {"x": np.arange(3)}))
+        return (Path(place) / "out.parts" / "0-part").read_bytes()
 
 
-def _journal(content: bytes, folder: Path) -> None:
-    out = folder / "out"
-    (folder / "out.part").write_text("0-0\n1-1\nhalf a li")
-    (folder / "out.part.json").write_bytes(content)
-    files = ResumableFiles([out], JOB, resume=True)
-    try:
-        kept = files.journal.sizes[0]
-        assert 0 <= kept <= 17
-        assert files.journal.steps >= 0
-        files.append(["2-2\n"], "more")
-        files.finish()
-    finally:
-        files.abandon()
-    assert out.read_text() == "0-0\n1-1\nhalf a li"[:kept] + "2-2\n"
+def _part(content: bytes, folder: Path) -> None:
+    parts = Parts(folder / "out")
+    parts.folder.mkdir(exist_ok=True)
+    (parts.folder / "0-part").write_bytes(content)
+    found = parts.read("0-part")
+    assert found is None or content == _part_seed()
 
 
 # -- recipes ----------------------------------------------------------------------------------------------------------
@@ -508,7 +494,7 @@ def readers() -> dict[str, Reader]:
         "checkpoint": Reader(checkpoints.seeds, checkpoints.take, 2, checkpoints.damage),
         "dump": Reader([_dump_seed()], _dump, 5, _damaged_dump),
         "choice of readings": Reader([_choice_seed()], _choice, 5),
-        "journal": Reader([_journal_seed()], _journal),
+        "part": Reader([_part_seed()], _part),
         "recipe: list": Reader(
             [b"# files\na.tgz\t" + DIGEST + b"\t100\thttp://x/a.tgz\nb\t-\t-\thttp://x/b\n"], _download_list, 5
         ),
