@@ -40,7 +40,7 @@ COMMON = {"errors", "files", "half_precision", "jobs", "new_directory", "packed"
 
 TOP = {"__init__", "aligned_pair", "interface", *COMMON}
 """Modules that stand in no room: the public interface, and what every room may use."""
-HOSTS_OF = {"fairseq": ("hosts/fairseq", "models", "tasks"), "transformers": ("hosts/transformers",)}
+HOSTS_OF = {"fairseq": ("hosts/fairseq", "models", "tasks"), "transformers": ("hosts/transformers", "hosts/marian")}
 """The only places that import a toolkit."""
 BY_STRING = {
     "__init__.py": "public names, loaded when they are used; registration",

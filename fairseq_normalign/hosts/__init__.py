@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..text.tags import TAGS
@@ -16,14 +17,19 @@ if TYPE_CHECKING:
 
 
 def host_of(path: str) -> str:
-    """Return the name of the host that a path belongs to: 'fairseq' for a checkpoint, 'transformers' for a folder.
+    """Return the name of the host that a path belongs to.
 
-    What is no file is the name of a model on the hub, if it looks like one.
+    'fairseq' for a checkpoint, 'marian' for files and folders of Marian, Firefox or CTranslate2, 'transformers' for
+    other folders and for what looks like the name of a model on the hub.
 
     >>> host_of("checkpoint_best.pt"), host_of("Helsinki-NLP/opus-mt-de-en")
     ('fairseq', 'transformers')
     """
+    from .marian.files import is_published
+
     first = path.split(":")[0]
+    if is_published(Path(first)):
+        return "marian"
     if os.path.isdir(first):
         return "transformers"
     is_name = re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", first) and not first.endswith((".pt", ".pth", ".bin"))

@@ -1,0 +1,1 @@
+"""Models of Marian, Firefox Translations and CTranslate2 (Argos, LibreTranslate, OpenNMT), the third host."""

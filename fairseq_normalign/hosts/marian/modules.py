@@ -1,0 +1,550 @@
+"""Weights put into modules of ``transformers``: Marian's model, with other norms or an SSRU where needed, or T5."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...errors import NormalignError
+from ..transformers.transformers_lm import hide_broken_audio
+from .formats import Weights
+
+hide_broken_audio()
+from transformers import (  # noqa: E402  # noqa: E402
+    GenerationConfig,
+    MarianConfig,
+    MarianMTModel,
+    T5Config,
+    T5ForConditionalGeneration,
+    UMT5Config,
+    UMT5ForConditionalGeneration,
+)
+from transformers.models.marian.modeling_marian import (  # noqa: E402
+    MarianDecoder,
+    MarianDecoderLayer,
+    MarianEncoder,
+    MarianEncoderLayer,
+)
+
+SIDES = ("encoder", "decoder")
+POSITIONS = 1024
+"""Positions of a model whose positions are computed."""
+IMPOSSIBLE = -1e4
+"""The logit of a piece that is never put out; finite in half precision."""
+ACTIVATIONS = ("relu", "gelu_new", "silu", "gelu", "quick_gelu", "tanh", "sigmoid")
+"""CTranslate2's numbers for activations."""
+MARIAN_ACTIVATIONS = {"relu": "relu", "swish": "silu", "gelu": "quick_gelu"}
+
+
+def _around(norm: nn.Module, first: bool, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
+    """[B, T, C]: a sublayer with its residual connection, and its norm before it or after both."""
+    return states + sublayer(norm(states)) if first else norm(states + sublayer(states))
+
+
+class EncoderLayer(MarianEncoderLayer):
+    """Marian's, with the norms in either place."""
+
+    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> Tensor:
+        """[B, S, C] -> [B, S, C]."""
+        attend = lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]  # noqa: E731
+        states = _around(self.self_attn_layer_norm, self.norm_first, self.embedding_norm(hidden_states), attend)
+        return _around(
+            self.final_layer_norm, self.norm_first, states, lambda x: self.fc2(self.activation_fn(self.fc1(x)))
+        )
+
+
+class DecoderLayer(MarianDecoderLayer):
+    """Marian's, with the norms in either place, and self-attention or an SSRU."""
+
+    def forward(
+        self,
+        hidden_states: Tensor,
+        attention_mask: Tensor | None = None,
+        encoder_hidden_states: Tensor | None = None,
+        encoder_attention_mask: Tensor | None = None,
+        past_key_values: Any = None,
+        use_cache: bool | None = None,
+        **kwargs: Any,
+    ) -> Tensor:
+        """[B, T, C], [B, S, C] -> [B, T, C]."""
+        first, kwargs = self.norm_first, {"past_key_values": past_key_values, **kwargs}
+        attend = lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]  # noqa: E731
+        recall = self.self_attn if isinstance(self.self_attn, SSRU) else attend
+        states = _around(self.self_attn_layer_norm, first, self.embedding_norm(hidden_states), recall)
+        look = lambda x: self.encoder_attn(  # noqa: E731
+            x, key_value_states=encoder_hidden_states, attention_mask=encoder_attention_mask, **kwargs
+        )[0]
+        states = _around(self.encoder_attn_layer_norm, first, states, look)
+        return _around(self.final_layer_norm, first, states, lambda x: self.fc2(self.activation_fn(self.fc1(x))))
+
+
+class SSRU(nn.Module):
+    """A simpler simple recurrent unit: what some decoders have in place of self-attention."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.input, self.forget = nn.Linear(size, size, bias=False), nn.Linear(size, size)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[B, T, C] -> [B, T, C], from the first step on."""
+        forget = self.forget(states).sigmoid()
+        new = (1 - forget) * self.input(states)
+        cell, cells = torch.zeros_like(new[:, 0]), []
+        for step in range(states.size(1)):
+            cell = forget[:, step] * cell + new[:, step]
+            cells.append(cell)
+        return torch.stack(cells, 1).relu()
+
+
+class _Side:
+    """An encoder or decoder that may have a norm on top of its last layer."""
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        found = super().forward(*args, **kwargs)  # type: ignore[misc]
+        if self.layer_norm is not None:  # type: ignore[attr-defined]
+            found.last_hidden_state = self.layer_norm(found.last_hidden_state)  # type: ignore[attr-defined]
+        return found
+
+
+class Encoder(_Side, MarianEncoder):
+    """Marian's, with a norm on top."""
+
+
+class Decoder(_Side, MarianDecoder):
+    """Marian's, with a norm on top."""
+
+
+class MarianFileModel(MarianMTModel):
+    """A model from a file of Marian or CTranslate2."""
+
+
+def build(weights: Weights, settings: Mapping[str, Any]) -> Any:
+    """Return the model of a file, with a piece for padding behind the others; ``settings``: what lies beside it.
+
+    Every array of the file has to find its place: of a model that is built otherwise, one that does not is named.
+    """
+    read = _of_marian if weights.kind == "marian" else _of_ctranslate2
+    model = read(weights, settings)
+    left = sorted(name for name in weights.arrays if not _harmless(name, weights.arrays[name]))
+    if left:
+        raise NormalignError(f"'{left[0]}' ({len(left)} arrays in all) belongs to a kind of model that is not read")
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if not torch.isfinite(tensor).all():
+            raise NormalignError(f"damaged: NaN or infinity in what becomes '{name}'")
+    return model.eval().requires_grad_(False)
+
+
+def _harmless(name: str, array: np.ndarray) -> bool:
+    """Whether what a file has besides its weights changes nothing: multipliers of activations, options turned off."""
+    if name.endswith("_QuantMultA") or re.search(r"/(alignment_\w+|scale_embeddings|embeddings_merge)$", name):
+        return True
+    if name.startswith(("with_", "user_")) or name.endswith(("/multiply_by_sqrt_depth", "max_distance")):
+        return True
+    return array.ndim == 0 and not array
+
+
+# -- Marian -----------------------------------------------------------------------------------------------------------
+
+
+def _of_marian(weights: Weights, settings: Mapping[str, Any]) -> Any:
+    options = {**settings, **weights.config}
+    pre, post = (
+        str(options.get(f"transformer-{place}process", default) or "").replace("d", "")
+        for place, default in (("pre", ""), ("post", "an"))
+    )
+    expected: dict[str, tuple] = {
+        "type": ("transformer",),
+        "transformer-tied-layers": ([], None),
+        "transformer-decoder-autoreg": ("self-attention", "rnn"),
+        "transformer-ffn-depth": (2,),
+        "transformer-no-projection": (False,),
+        "transformer-ffn-activation": tuple(MARIAN_ACTIVATIONS),
+        "transformer-pool": (False,),
+        "ulr": (False,),
+        "lemma-dim-emb": (0,),
+        "input-types": ([],),
+        "right-left": (False,),
+    }
+    for name, allowed in expected.items():
+        if name in options and options[name] not in allowed:
+            raise NormalignError(f"a model of Marian with {name} '{options[name]}' is not read")
+    if (pre, post) not in (("", "an"), ("n", "a")):
+        raise NormalignError(f"a model of Marian with preprocess '{pre}' and postprocess '{post}' is not read")
+    recurrent = options.get("transformer-decoder-autoreg", "self-attention") == "rnn"
+    if recurrent and (options.get("dec-cell") != "ssru" or options.get("dec-cell-base-depth", 2) != 2):
+        raise NormalignError(f"a decoder of Marian with the cell '{options.get('dec-cell')}' is not read; ssru is")
+
+    arrays, suffix = weights.arrays, "_pre" if pre else ""
+    shared = arrays.pop("Wemb", None)
+    source, target = (arrays.pop(f"{side}_Wemb", shared) for side in ("encoder", "decoder"))
+    if source is None or target is None:
+        raise NormalignError("it has no embeddings (Wemb)")
+    size = source.shape[-1]
+    out = arrays.pop("decoder_ff_logit_out_Wt", None)
+    if out is None:
+        out = arrays["decoder_ff_logit_out_W"].T if "decoder_ff_logit_out_W" in arrays else target
+        arrays.pop("decoder_ff_logit_out_W", None)
+    learned = arrays.pop("Wpos", None)
+    state: dict[str, np.ndarray] = {}
+
+    def linear(name: str, prefix: str, part: str) -> None:
+        state[f"{name}.weight"] = weights.take(f"{prefix}_W{part}", None, None).T
+        state[f"{name}.bias"] = weights.take(f"{prefix}_b{part}", 1, None)[0]
+
+    def norm(name: str, prefix: str, ending: str = suffix) -> None:
+        state[f"{name}.weight"] = weights.take(f"{prefix}_ln_scale{ending}", 1, size)[0]
+        state[f"{name}.bias"] = weights.take(f"{prefix}_ln_bias{ending}", 1, size)[0]
+
+    for side in ("encoder", "decoder"):
+        for layer in range(_depth(arrays, rf"{side}_l(\d+)_", 1)):
+            theirs, ours = f"{side}_l{layer + 1}", f"{side}.layers.{layer}"
+            kinds = {"self_attn": "self"} if side == "encoder" else {"self_attn": "self", "encoder_attn": "context"}
+            for mine, kind in kinds.items():
+                if recurrent and (side, kind) == ("decoder", "self"):
+                    state[f"{ours}.self_attn.input.weight"] = weights.take(f"{theirs}_rnn_W", size, size).T
+                    state[f"{ours}.self_attn.forget.weight"] = weights.take(f"{theirs}_rnn_Wf", size, size).T
+                    state[f"{ours}.self_attn.forget.bias"] = weights.take(f"{theirs}_rnn_bf", 1, size)[0]
+                    norm(f"{ours}.self_attn_layer_norm", f"{theirs}_rnn_ffn")
+                    continue
+                for part, name in zip("qkvo", ("q_proj", "k_proj", "v_proj", "out_proj"), strict=True):
+                    linear(f"{ours}.{mine}.{name}", f"{theirs}_{kind}", part)
+                norm(f"{ours}.{mine}_layer_norm", f"{theirs}_{kind}_Wo")
+            linear(f"{ours}.fc1", f"{theirs}_ffn", "1")
+            linear(f"{ours}.fc2", f"{theirs}_ffn", "2")
+            norm(f"{ours}.final_layer_norm", f"{theirs}_ffn_ffn")
+        state[f"{side}.embed_positions.weight"] = sinusoids(size) if learned is None else learned
+        if "n" in str(options.get("transformer-postprocess-emb") or ""):
+            norm(f"{side}.layers.0.embedding_norm", f"{side}_emb", "_pre")
+        if "n" in str(options.get("transformer-postprocess-top") or ""):
+            norm(f"{side}.layer_norm", f"{side}_top", "")
+    bias = arrays.pop("decoder_ff_logit_out_b", np.zeros((1, len(out)), np.float32))
+    heads = options.get("transformer-heads")
+    return _marian_model(
+        state,
+        (source, target, out),
+        bias.reshape(-1),
+        heads=(heads, heads),
+        scales=(math.sqrt(size),) * 2,
+        activation=MARIAN_ACTIVATIONS[options.get("transformer-ffn-activation", "relu")],
+        norm_first=bool(pre),
+        epsilon=1e-6,
+        from_zero=True,
+    )
+
+
+def sinusoids(size: int, first: int = 0) -> np.ndarray:
+    """Return Marian's positions [POSITIONS, size], counted from ``first``: half sines, half cosines."""
+    half = size // 2
+    steps = np.exp(np.arange(half) * -math.log(10000) / max(half - 1, 1))
+    angles = np.arange(first, first + POSITIONS)[:, None] * steps
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1).astype(np.float32)
+
+
+def _depth(arrays: Mapping[str, np.ndarray], pattern: str, first: int = 0) -> int:
+    """Return how many layers the names of arrays announce; each has to be there."""
+    found = {int(match[1]) for match in map(re.compile(pattern).match, arrays) if match and len(match[1]) < 5}
+    if not found or found != set(range(first, first + len(found))):
+        raise NormalignError(f"its layers are numbered {', '.join(map(str, sorted(found)[:9])) or 'not at all'}")
+    return len(found)
+
+
+# -- CTranslate2 ------------------------------------------------------------------------------------------------------
+
+
+def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
+    arrays = weights.arrays
+    for side in ("encoder", "decoder"):  # before version 4 of the program, and with a single table, without a number
+        if f"{side}/embeddings_0/weight" in arrays:
+            arrays[f"{side}/embeddings/weight"] = arrays.pop(f"{side}/embeddings_0/weight")
+    source, target = (weights.take(f"{side}/embeddings/weight", None, None) for side in ("encoder", "decoder"))
+    out = weights.take("decoder/projection/weight", None, None)
+    size = source.shape[1]
+    plain = "encoder/layer_0/self_attention/layer_norm/beta" in arrays
+    names = BART if plain else T5
+    state: dict[str, np.ndarray] = {}
+
+    def linear(stacked: tuple[str, ...], theirs: str) -> None:
+        weight = weights.take(f"{theirs}/weight", None, None)
+        bias = arrays.pop(f"{theirs}/bias", None)
+        if len(weight) % len(stacked) or (bias is not None and bias.shape != weight.shape[:1]):
+            raise NormalignError(f"the parts of '{theirs}' do not fit together")
+        rows = len(weight) // len(stacked)
+        for number, name in enumerate(stacked):
+            part = slice(number * rows, (number + 1) * rows)
+            state[f"{name}.weight"] = weight[part]
+            if plain:
+                state[f"{name}.bias"] = np.zeros(rows, np.float32) if bias is None else bias[part]
+
+    def norm(name: str, theirs: str) -> None:
+        state[f"{name}.weight"] = weights.take(f"{theirs}/gamma", size)
+        if plain:
+            state[f"{name}.bias"] = weights.take(f"{theirs}/beta", size)
+
+    heads, distances, scales = [], [128], []
+    for side in ("encoder", "decoder"):
+        heads.append(int(weights.number(f"{side}/num_heads", 8)))
+        scale = weights.number(f"{side}/scale_embeddings", 1)
+        if weights.number(f"{side}/embeddings/multiply_by_sqrt_depth"):
+            scale = 1
+        scales.append(math.sqrt(size) if scale == 1 else scale or 1.0)
+        for layer in range(_depth(arrays, rf"{side}/layer_(\d+)/")):
+            theirs = f"{side}/layer_{layer}"
+            ours = names.layer.format(side=side, layer=layer)
+            places = [(names.own, f"{theirs}/self_attention")]
+            if side == "decoder":
+                places.append((names.cross, f"{theirs}/attention"))
+            for (attention, its_norm), place in places:
+                q, k, v, o = (f"{ours}.{attention}.{name}" for name in names.projections)
+                own = place.endswith("self_attention")
+                linear((q, k, v) if own else (q,), f"{place}/linear_0")
+                if not own:
+                    linear((k, v), f"{place}/linear_1")
+                linear((o,), f"{place}/linear_{1 if own else 2}")
+                norm(f"{ours}.{its_norm}", f"{place}/layer_norm")
+                if plain:
+                    continue
+                weights.number(f"{place}/queries_scale", 1)
+                bias = arrays.pop(f"{place}/relative_attention_bias", None)
+                distances[0] = int(weights.number(f"{place}/relative_attention_max_distance", distances[0]))
+                if bias is not None:
+                    state[f"{ours}.{attention}.relative_attention_bias.weight"] = bias
+            forward, its_norm = names.forward[side]
+            gated = f"{theirs}/ffn/linear_0_noact/weight" in arrays
+            inner = names.inner if not gated else names.inner + "_0"
+            linear((f"{ours}.{forward}{inner}",), f"{theirs}/ffn/linear_0")
+            if gated:
+                linear((f"{ours}.{forward}{names.inner}_1",), f"{theirs}/ffn/linear_0_noact")
+            linear((f"{ours}.{forward}{names.outer}",), f"{theirs}/ffn/linear_1")
+            norm(f"{ours}.{its_norm}", f"{theirs}/ffn/layer_norm")
+        if f"{side}/layer_norm/gamma" in arrays:
+            norm(f"{side}.{names.top}", f"{side}/layer_norm")
+        if f"{side}/layernorm_embedding/gamma" in arrays:
+            norm(f"{side}.layers.0.embedding_norm", f"{side}/layernorm_embedding")
+        if plain:
+            table = arrays.pop(f"{side}/position_encodings/encodings", None)
+            state[f"{side}.embed_positions.weight"] = sinusoids(size, 1) if table is None else table
+    activations = {weights.number(f"{side}/activation") for side in ("encoder", "decoder")}
+    number = activations.pop()
+    if activations or number not in range(len(ACTIVATIONS)):
+        raise NormalignError("its encoder and decoder have different activations, or one that is not known")
+    norm_first = {bool(weights.number(f"{side}/pre_norm", 1)) for side in ("encoder", "decoder")}
+    epsilon = settings.get("layer_norm_epsilon") or (1e-5 if plain else 1e-6)
+    out_scale = weights.number("decoder/scale_outputs", 1)
+    out = out if out_scale == 1 else out * np.float32(out_scale)
+    if not isinstance(epsilon, float) or not 0 < epsilon < 1 or len(norm_first) > 1:
+        raise NormalignError("its norms are not all of one kind")
+    if plain:
+        return _marian_model(
+            state,
+            (source, target, out),
+            arrays.pop("decoder/projection/bias", np.zeros(len(out), np.float32)),
+            heads=(heads[0], heads[1]),
+            scales=(scales[0], scales[1]),
+            activation=ACTIVATIONS[int(number)],
+            norm_first=norm_first.pop(),
+            epsilon=epsilon,
+            from_zero=bool(weights.number("decoder/start_from_zero_embedding")),
+        )
+    return _t5_model(state, (source, target, out), heads, distances[0], ACTIVATIONS[int(number)], epsilon)
+
+
+class _Names(NamedTuple):
+    """What the parts of a layer are called in a module."""
+
+    layer: str
+    own: tuple[str, str]
+    cross: tuple[str, str]
+    forward: Mapping[str, tuple[str, str]]
+    projections: tuple[str, ...]
+    inner: str
+    outer: str
+    top: str
+
+
+BART = _Names(
+    layer="{side}.layers.{layer}",
+    own=("self_attn", "self_attn_layer_norm"),
+    cross=("encoder_attn", "encoder_attn_layer_norm"),
+    forward={"encoder": ("", "final_layer_norm"), "decoder": ("", "final_layer_norm")},
+    projections=("q_proj", "k_proj", "v_proj", "out_proj"),
+    inner="fc1",
+    outer="fc2",
+    top="layer_norm",
+)
+T5 = _Names(
+    layer="{side}.block.{layer}.layer",
+    own=("0.SelfAttention", "0.layer_norm"),
+    cross=("1.EncDecAttention", "1.layer_norm"),
+    forward={side: (f"{n}.DenseReluDense.", f"{n}.layer_norm") for side, n in (("encoder", 1), ("decoder", 2))},
+    projections=("q", "k", "v", "o"),
+    inner="wi",
+    outer="wo",
+    top="final_layer_norm",
+)
+
+
+# -- modules ----------------------------------------------------------------------------------------------------------
+
+
+def _marian_model(
+    state: dict[str, np.ndarray],
+    tables: tuple[np.ndarray, np.ndarray, np.ndarray],
+    bias: np.ndarray,
+    *,
+    heads: tuple[Any, Any],
+    scales: tuple[float, float],
+    activation: str,
+    norm_first: bool,
+    epsilon: float,
+    from_zero: bool,
+) -> MarianFileModel:
+    """A model of Marian's kind; ``tables``: embeddings of the source and the target, and those of the output layer."""
+    size = tables[0].shape[1]
+    _check_heads(heads, size)
+    if any(table.shape[1:] != (size,) for table in tables) or len(tables[1]) != len(tables[2]) != len(bias):
+        raise NormalignError("its embeddings and its output layer do not fit together")
+    positions = state["encoder.embed_positions.weight"]
+    pad = max(len(table) for table in tables)
+    with torch.device("meta"):
+        config = MarianConfig(
+            vocab_size=pad + 1,
+            decoder_vocab_size=pad + 1,
+            d_model=size,
+            encoder_layers=_depth(state, r"encoder\.layers\.(\d+)\."),
+            decoder_layers=_depth(state, r"decoder\.layers\.(\d+)\."),
+            encoder_attention_heads=heads[0],
+            decoder_attention_heads=heads[1],
+            encoder_ffn_dim=len(state["encoder.layers.0.fc1.weight"]),
+            decoder_ffn_dim=len(state["decoder.layers.0.fc1.weight"]),
+            max_position_embeddings=len(positions),
+            activation_function=activation,
+            scale_embedding=False,
+            share_encoder_decoder_embeddings=False,
+            tie_word_embeddings=False,
+            pad_token_id=pad,
+            eos_token_id=0,
+            bos_token_id=None,
+            decoder_start_token_id=pad if from_zero else None,
+            forced_eos_token_id=None,
+            dropout=0.0,
+        )
+        model = MarianFileModel(config)
+        for name, kind, layer_kind in (("encoder", Encoder, EncoderLayer), ("decoder", Decoder, DecoderLayer)):
+            side: Any = kind(config)
+            for number in range(len(side.layers)):
+                layer = layer_kind(config) if name == "encoder" else layer_kind(config, layer_idx=number)
+                layer.norm_first = norm_first
+                own_norm = f"{name}.layers.{number}.embedding_norm.weight" in state
+                layer.embedding_norm = nn.LayerNorm(size) if own_norm else nn.Identity()
+                if f"{name}.layers.{number}.self_attn.forget.weight" in state:
+                    layer.self_attn = SSRU(size)
+                    config.use_cache = False  # its state is not kept between steps
+                side.layers[number] = layer
+            side.layer_norm = nn.LayerNorm(size) if f"{name}.layer_norm.weight" in state else None
+            side.embed_scale = scales[name == "decoder"]
+            setattr(model.model, name, side)
+    model.generation_config = GenerationConfig.from_model_config(config)
+    rows = {id(table): _with_rows(table, pad + 1) for table in tables}
+    state = {f"model.{name}": array for name, array in state.items()}
+    for name, table in zip(
+        ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"), tables, strict=True
+    ):
+        state[f"{name}.weight"] = rows[id(table)]
+    state["final_logits_bias"] = np.full((1, pad + 1), IMPOSSIBLE, np.float32)
+    state["final_logits_bias"][0, : len(bias)] = bias
+    return _filled(model, state, epsilon)
+
+
+def _t5_model(
+    state: dict[str, np.ndarray],
+    tables: tuple[np.ndarray, np.ndarray, np.ndarray],
+    heads: Sequence[int],
+    distance: int,
+    activation: str,
+    epsilon: float,
+) -> Any:
+    """A model of T5's kind; one in which every layer has positions of its own is an UMT5."""
+    biases = [name for name in state if name.endswith("relative_attention_bias.weight")]
+    first: dict[str, Any] = {
+        side: state.get(f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight") for side in SIDES
+    }
+    kinds: Any = (T5Config, T5ForConditionalGeneration)
+    if any(not np.array_equal(state[name], first[name.split(".")[0]]) for name in biases):
+        kinds = (UMT5Config, UMT5ForConditionalGeneration)
+    else:
+        for name in biases:
+            if ".block.0." not in name:
+                del state[name]
+    bias = first["encoder"]
+    if bias is None or bias.ndim != 2 or heads[0] != heads[1] or not 0 < heads[0] == bias.shape[1]:
+        raise NormalignError("its heads and its relative positions do not fit together")
+    size, inner = tables[0].shape[1], len(state["encoder.block.0.layer.0.SelfAttention.q.weight"])
+    gated = "encoder.block.0.layer.1.DenseReluDense.wi_0.weight" in state
+    names = [f"encoder.block.0.layer.1.DenseReluDense.{'wi_0' if gated else 'wi'}.weight"]
+    if inner % heads[0] or len(tables[1]) != len(tables[2]) or len(tables[0]) != len(tables[1]):
+        raise NormalignError("its heads, its embeddings and its output layer do not fit together")
+    with torch.device("meta"):
+        config = kinds[0](
+            vocab_size=len(tables[0]),
+            d_model=size,
+            d_kv=inner // heads[0],
+            d_ff=len(state[names[0]]),
+            num_layers=_depth(state, r"encoder\.block\.(\d+)\."),
+            num_decoder_layers=_depth(state, r"decoder\.block\.(\d+)\."),
+            num_heads=heads[0],
+            relative_attention_num_buckets=len(bias),
+            relative_attention_max_distance=distance,
+            feed_forward_proj=f"gated-{activation}" if gated else activation,
+            tie_word_embeddings=False,
+            pad_token_id=0,
+            eos_token_id=1,
+            dropout_rate=0.0,
+        )
+        config.dense_act_fn, config.is_gated_act = activation, gated
+        config.tie_word_embeddings = config.scale_decoder_outputs = False
+        model = kinds[1](config)
+    for name, table in zip(("encoder.embed_tokens", "decoder.embed_tokens", "lm_head"), tables, strict=True):
+        state[f"{name}.weight"] = table
+    if "shared.weight" in dict(model.named_parameters(remove_duplicate=False)):
+        state["shared.weight"] = tables[0]
+    return _filled(model, state, epsilon)
+
+
+def _check_heads(heads: Sequence[Any], size: int) -> None:
+    for number in heads:
+        if not isinstance(number, int) or not 0 < number <= size or size % number:
+            raise NormalignError(f"{ascii(number)[:20]} heads do not divide {size} channels")
+
+
+def _with_rows(table: np.ndarray, count: int) -> np.ndarray:
+    """A table with rows of zeros behind it."""
+    made = np.zeros((count, table.shape[1]), np.float32)
+    made[: len(table)] = table
+    return made
+
+
+def _filled(model: Any, state: Mapping[str, np.ndarray], epsilon: float) -> Any:
+    """The module with its weights, which all have to be there and to fit."""
+    seen: dict[int, Tensor] = {}
+    tensors = {}
+    for name, array in state.items():
+        if id(array) not in seen:
+            seen[id(array)] = torch.from_numpy(np.require(array, np.float32, ["C", "W"]))
+        tensors[name] = seen[id(array)]
+    try:
+        model.load_state_dict(tensors, assign=True)
+    except RuntimeError as error:
+        reasons = str(error).split("\n")[1:] or [str(error)]
+        raise NormalignError(f"its parts do not fit together: {' '.join(reasons[0].split())[:200]}") from None
+    for module in model.modules():
+        if hasattr(module, "variance_epsilon"):
+            module.variance_epsilon = epsilon
+        elif isinstance(module, nn.LayerNorm):
+            module.eps = epsilon
+    return model
