@@ -1,7 +1,8 @@
 """An HTML page taken apart into the lines to translate, and put together again.
 
 A line is what stands between two tags of block elements (paragraphs, list items, headings, table cells) or line breaks:
-text with inline tags. Everything else, scripts and preformatted text included, stays as it is.
+text with inline tags. Everything else, scripts and preformatted text included, stays as it is, and so does every element
+with ``translate="no"`` or the class ``notranslate``.
 
     >>> page = read_document("<h1>Hallo</h1>\\n<p>Ein <b>Haus</b>.</p>")
     >>> page.lines
@@ -9,8 +10,9 @@ text with inline tags. Everything else, scripts and preformatted text included, 
     >>> page.filled(["Hello", "A <b>house</b>."])
     '<h1>Hello</h1>\\n<p>A <b>house</b>.</p>'
 
-The way of each line: :func:`~fairseq_normalign.projection.markup.parse_markup` with ``entities``, translate and align
-its text, :func:`~fairseq_normalign.projection.inserting.project_markup` with ``entities``, and back into the page.
+The way of each line: :func:`~fairseq_normalign.projection.markup.parse_markup` with ``entities`` and ``protect``,
+translate and align its text, :func:`~fairseq_normalign.projection.inserting.project_markup` with ``entities``, and back
+into the page.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ..errors import NormalignError
-from .markup import markup_events
+from .markup import is_untranslated, markup_parts
 
 INLINE = frozenset(
     "a abbr acronym b bdi bdo big cite code data del dfn em font g i img ins kbd label mark ph q rp rt ruby s samp "
@@ -67,18 +69,18 @@ def _stretches(page: str) -> Iterator[tuple[bool, str]]:
     """(whether it is a line with text, the characters), in order."""
     waiting: list[str] = []
     has_text = False
-    closed_by = ""  # the element that is left as it is, while inside one
-    for kind, raw, name in markup_events(page):
-        is_text = kind == "text" and not closed_by
-        if not closed_by and (is_text or name in INLINE):
+    closed_by, depth = "", 0  # the element that is left as it is, while inside one, and how many of its name are open
+    for kind, raw, name in markup_parts(page):
+        if closed_by:
+            depth += (kind == "start") - (kind == "end") if name == closed_by else 0
+            closed_by = closed_by if depth else ""
+        elif kind == "text" or name in INLINE:
             waiting.append(raw)
-            has_text = has_text or (is_text and any(letter.isalnum() for letter in raw))
+            has_text = has_text or (kind == "text" and any(letter.isalnum() for letter in raw))
             continue
+        elif kind == "start" and (name in UNTRANSLATED or is_untranslated(raw, name)):
+            closed_by, depth = name, 1
         yield has_text, "".join(waiting)
         waiting, has_text = [], False
         yield False, raw
-        if kind == "start" and name in UNTRANSLATED and not closed_by:
-            closed_by = name
-        elif kind == "end" and name == closed_by:
-            closed_by = ""
     yield has_text, "".join(waiting)

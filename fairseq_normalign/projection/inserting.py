@@ -1,17 +1,46 @@
-"""The target line written with its tags: nested validly, each tag once, the text as it was."""
+"""The tags and placeholders of a source line put into its translation: nested validly, each once, the text as it was.
+
+Placeholders come first: each is a word of the source, and it is linked to itself in the translation, where it is inserted
+if the translation lacks it. Then come the tags, by these rules, next to those of
+:mod:`fairseq_normalign.projection.spans`:
+
+1. No word is split. A pair of tags that covers part of a word covers the word; a lone tag inside a word goes before it.
+2. A pair takes one range of target words, and lies within the range of every pair it was in. Brackets or quotes around
+   the range belong to it, when the source has none there.
+3. Two pairs side by side stay side by side: ranges that overlap are cut apart where fewest linked words are left
+   outside. One goes into the other only where the words cross, or where one would be left without a word; never into one
+   of the same name.
+4. A pair around no words, or around words without a link, is put, empty, where a lone tag would be.
+5. A lone tag at the start or the end of the line stays there. Elsewhere it goes with the word after it; with the one
+   before it when it touches that one alone, or when punctuation follows after a space. If that word has no link, with
+   the other one, and so on outwards; without any links, the place is proportional.
+6. A lone tag stays inside the pairs it was in, and outside those it was not in, at the nearest place.
+"""
 
 from __future__ import annotations
 
 import bisect
+import heapq
 import html
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
+import operator
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from ..links.pieces import Span
-from .markup import OPEN, PLACEHOLDER, Marked, Tag
-from .placing import Placed, in_nesting_order, place_tags
-from .spans import LinkedPair, confidence_of
+from ..text.words import may_be_unspaced
+from .markup import CLOSE, OPEN, Marked, Tag
+from .spans import LinkedPair, confidence_of, project_span
+
+_BRACKETS = dict(zip("[({「『【《〈［（«‹\"'", "])}」』】》〉］）»›\"'", strict=True))
+_BRACKETS |= {"“": "”", "„": "“”", "‘": "’", "‚": "‘’"}
+"""Opening brackets and quotes, each with those that close it."""
+_start, _end = operator.itemgetter(0), operator.itemgetter(1)
+_OPENING, _CLOSING = frozenset(_BRACKETS), frozenset("".join(_BRACKETS.values()))
+
+_UNALIGNED = "unaligned", "none of its words has a link: left empty"
+_LOST = "lost", "no word is left for it: left empty"
 
 
 @dataclass(frozen=True)
@@ -43,7 +72,7 @@ def project_markup(
     target: Sequence[Span],
     pair: LinkedPair,
     *,
-    gaps: str = "close",
+    gaps: str = "main",
     entities: bool = False,
     confidence: bool = False,
 ) -> MarkedTarget:
@@ -61,162 +90,181 @@ def project_markup(
         >>> project_markup(marked, space_words(marked.text), target, space_words(target), pair).line
         'that <b><i>house</i> is blue</b>'
     """
-    marked, already = _without_those_there(marked, target_line)
-    placed = place_tags(marked, source, pair, gaps=gaps)
-    notes = [*already, *_notes(marked, placed)]
-    elements = [placed.elements[tag] for tag in sorted(placed.elements)] if confidence else []
-    confidences = [confidence_of(pair, element.span, [element.range]) for element in elements]
-    writer = _Writer(marked, source, target_line, target, entities)
-    writer.write(placed)
-    return MarkedTarget(writer.line(), len(marked.tags) + len(already), notes, confidences)
+    texts = _Texts(marked.full, source, target_line, target, pair)
+    notes: list[Note] = []
+    if marked.placeholders:
+        texts, notes = _with_placeholders(marked, source, target_line, target, pair)
+    placed: list[tuple[int, str, str]] = []
+    root = _place(marked, texts, gaps, placed)
+    notes += [Note(marked.tags[tag].raw, what, details) for tag, what, details in placed]
+    alone = "no partner: placed as a tag that stands alone"
+    notes += [Note(tag.raw, "unmatched", alone) for tag in marked.tags if tag.unmatched]
+    confidences: list[float] = []
+    if confidence:
+        found, waiting = [], [root]
+        while waiting:
+            found.append(waiting.pop())
+            waiting += found[-1].children
+        found.sort(key=lambda element: element.tag)
+        confidences = [confidence_of(texts.pair, element.span, [element.range]) for element in found[1:]]
+    line = _written(marked, texts, root, entities)
+    return MarkedTarget(line, len(marked.tags) + len(marked.placeholders), notes, confidences)
 
 
-def _without_those_there(marked: Marked, target_line: str) -> tuple[Marked, list[Note]]:
-    """Leave out the placeholders that the translation has kept as words."""
-    names = [tag.raw.strip(" ") for tag in marked.tags if tag.kind == PLACEHOLDER]
-    if not names:
-        return marked, []
-    there = {name for name, count in Counter(names).items() if target_line.count(name) >= count}
-    if not there:
-        return marked, []
-    kept = [n for n, tag in enumerate(marked.tags) if tag.kind != PLACEHOLDER or tag.raw.strip(" ") not in there]
-    moved = {old: new for new, old in enumerate(kept)} | {-1: -1}
-    tags = [marked.tags[old] for old in kept]
-    renumbered = [
-        Tag(tag.raw, tag.at, tag.kind, tag.name, moved[tag.partner], moved[tag.parent], tag.unmatched) for tag in tags
-    ]
-    notes = [Note(name, "already there", "the translation has it") for name in names if name in there]
-    return Marked(marked.text, renumbered), notes
+# -- placeholders -----------------------------------------------------------------------------------------------------
 
 
-def _notes(marked: Marked, placed: Placed) -> list[Note]:
-    notes = [Note(marked.tags[tag].raw, what, details) for tag, what, details in placed.notes]
-    unmatched = [tag for tag in marked.tags if tag.unmatched]
-    return notes + [Note(tag.raw, "unmatched", "no partner: placed as a tag that stands alone") for tag in unmatched]
+@dataclass(frozen=True)
+class _Texts:
+    """Both lines with their placeholders as words."""
+
+    source_line: str
+    source: Sequence[Span]
+    target_line: str
+    target: Sequence[Span]
+    pair: LinkedPair
+    raw: Sequence[Span] = ()
+    """Characters of the target that are written as they are, also where the rest is written with entities."""
 
 
-class _Writer:
-    """Writes the tags into the spaces between the target's words.
+def _with_placeholders(
+    marked: Marked, source: Sequence[Span], line: str, target: Sequence[Span], pair: LinkedPair
+) -> tuple[_Texts, list[Note]]:
+    """Make the placeholders words of both sides, each linked to itself; insert those that the target lacks.
 
-    A tag keeps its offset within the white space where that is the same on both sides; else an opening tag touches the
-    word behind it and a closing tag the word before it.
+    The words of both sides get owners: the position of the word that they are, or are a part of, or -1 - n for
+    placeholder n.
     """
+    full, places = marked.full, marked.placeholders
+    names = [full[start:end] for start, end in places]
+    hidden = [0, *itertools.accumulate(end - start for start, end in marked.hidden)]
+    starts = [start - before for (start, _), before in zip(marked.hidden, hidden, strict=False)]
+    in_full = [
+        (start + hidden[bisect.bisect_right(starts, start)], end + hidden[bisect.bisect_left(starts, end)])
+        for start, end in source
+    ]
+    source_words, source_owners = _split(in_full, dict(enumerate(places)))
 
-    def __init__(
-        self, marked: Marked, source: Sequence[Span], line: str, target: Sequence[Span], entities: bool
-    ) -> None:
-        self._marked = marked
-        self._line = line
-        self._entities = entities
-        self._source = source
-        self._ends = [end for _, end in source]
-        self._target = target
-        self._written: list[str] = []
-        self._at = 0
+    waiting: dict[str, list[int]] = {}
+    for number in reversed(range(len(names))):
+        waiting.setdefault(names[number], []).append(number)
+    anywhere = re.compile("|".join(map(re.escape, sorted(waiting, key=len, reverse=True))))
+    kept = {waiting[found[0]].pop(): found.span() for found in anywhere.finditer(line) if waiting[found[0]]}
+    words, owners = _split(target, kept)
+    raw: list[Span] = []
+    if len(kept) < len(places):
+        linked = _linked(pair, source_owners, owners)
+        lost: dict[int, list[int]] = {}  # for each place in the target, the words of the source that go there
+        run: list[int] = []
+        for word, owner in enumerate([*source_owners, 0]):
+            if owner < 0 and -1 - owner not in kept:
+                run.append(word)
+            elif run:
+                before, after = run[0], run[-1] + 1
+                place, _ = _by_neighbours(
+                    linked, full, source_words, source_words[before][0], source_words[after - 1][1], before, after
+                )
+                lost.setdefault(place, []).extend(run)
+                run = []
+        line, words, owners, raw = _with_lost(marked, source_words, source_owners, line, words, owners, lost)
+    texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners), raw)
+    return texts, [Note(names[number], "already there", "the translation has it") for number in sorted(kept)]
 
-    def write(self, placed: Placed) -> None:
-        """Write everything, in the order that nesting asks for."""
-        points = sorted(placed.points, key=lambda tag: (placed.points[tag], tag))
-        open_elements: list[tuple[int, int]] = []  # (end, opening tag)
-        waiting = in_nesting_order(placed.elements.values())
-        events = sorted({end for element in waiting for end in element.range} | set(placed.points.values()))
-        for place in events:
-            while True:
-                self._points_of(open_elements[-1][1] if open_elements else -1, place, placed, points)
-                if not open_elements or open_elements[-1][0] > place:
-                    break
-                self._tag(self._marked.tags[open_elements.pop()[1]].partner, place, to_left=True)
-            while waiting and waiting[0].range[0] == place:
-                element = waiting.pop(0)
-                open_elements.append((element.range[1], element.tag))
-                self._tag(element.tag, place, to_left=False)
-                self._points_of(element.tag, place, placed, points)
-        for tag in points:  # a pair that is nowhere open at its place; cannot happen, but nothing may be lost
-            self._point(tag, placed.points[tag])
 
-    def line(self) -> str:
-        """The line as far as it is written, and the rest of the text."""
-        return "".join([*self._written, self._text(self._line[self._at :])])
+def _split(words: Sequence[Span], places: Mapping[int, Span]) -> tuple[list[Span], list[int]]:
+    """The words and the placeholders in order, with their owners; what a word has beside a placeholder stays a word."""
+    found = [(start, end, -1 - number) for number, (start, end) in places.items()]
+    found.sort()
+    starts, ends = [start for start, _, _ in found], [end for _, end, _ in found]
+    for owner, (start, end) in enumerate(words):
+        for number in range(bisect.bisect_right(ends, start), bisect.bisect_left(starts, end)):
+            if start < starts[number]:
+                found.append((start, starts[number], owner))
+            start = ends[number]
+        if start < end:
+            found.append((start, end, owner))
+    found.sort()
+    return [(start, end) for start, end, _ in found], [owner for _, _, owner in found]
 
-    def _points_of(self, parent: int, place: int, placed: Placed, points: list[int]) -> None:
-        """Write what stands alone at ``place`` inside the pair ``parent``, and take it out of ``points``."""
-        if not points:
-            return
-        for tag in [tag for tag in points if placed.points[tag] == place and self._marked.tags[tag].parent == parent]:
-            self._point(tag, place)
-            points.remove(tag)
 
-    def _point(self, tag: int, place: int) -> None:
-        """A lone tag, or an empty pair with everything in it."""
-        tags = self._marked.tags
-        last = tags[tag].partner if tags[tag].kind == OPEN else tag
-        if tags[tag].kind == PLACEHOLDER:
-            self._placeholder(tag, place)
-            return
-        glued = tags[tag].at == _gap(self._marked.text, self._source, self._gap_of(tags[tag]))[0]
-        self._tag(tag, place, to_left=glued)
-        has_words = self._gap_of(tags[tag]) != self._gap_of(tags[last])
-        for inner in range(tag + 1, last + 1):
-            if tags[inner].kind == PLACEHOLDER:
-                self._placeholder(inner, place, as_in_source=not has_words)
-            elif has_words:
-                self._written.append(tags[inner].raw)
+def _linked(pair: LinkedPair, source_owners: Sequence[int], target_owners: Sequence[int]) -> LinkedPair:
+    """The links between words that have these owners."""
+    owned: dict[int, list[int]] = {}
+    for word, owner in enumerate(target_owners):
+        owned.setdefault(owner, []).append(word)
+    scores = {
+        (word, other): 1.0 if owner < 0 else pair.score(owner, target)
+        for word, owner in enumerate(source_owners)
+        for target in ([owner] if owner < 0 else pair.targets[owner])
+        for other in owned.get(target, ())
+    }
+    return LinkedPair(len(source_owners), len(target_owners), scores, scores)
+
+
+def _with_lost(
+    marked: Marked,
+    source: Sequence[Span],
+    source_owners: Sequence[int],
+    line: str,
+    target: Sequence[Span],
+    target_owners: Sequence[int],
+    lost: Mapping[int, Sequence[int]],
+) -> tuple[str, list[Span], list[int], list[Span]]:
+    """The target line with the lost placeholders, its words, their owners, and the places of the inserted ones."""
+    full = marked.full
+    text, words, owners, raw = "", [], [], []
+    for place in range(len(target) + 1):
+        gap_start, gap_end = _gap(line, target, place)
+        done = gap_start
+        of_place = lost.get(place, ())
+        whole = bool(of_place) and of_place[-1] - of_place[0] < len(of_place)
+        if whole:  # the same gap as in the source is written as it is there
+            first, last = _gap(full, source, of_place[0])[0], _gap(full, source, of_place[-1] + 1)[1]
+            left_out = marked.hidden[
+                bisect.bisect_left(marked.hidden, (first, first)) : bisect.bisect_left(marked.hidden, (last, last))
+            ]
+            edges = [first, *itertools.chain.from_iterable(left_out), last]
+            bare = "".join(full[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
+            whole = bare == line[gap_start:gap_end] and (first == 0, last == len(full)) == (
+                gap_start == 0,
+                gap_end == len(line),
+            )
+        for number, word in enumerate(of_place):
+            start, end = source[word]
+            name = full[start:end]
+            if whole:
+                before = full[first if not number else source[of_place[number - 1]][1] : start]
+                after = full[end:last] if number + 1 == len(of_place) else ""
             else:
-                self._tag(inner, place, to_left=True)
-
-    def _placeholder(self, tag: int, place: int, *, as_in_source: bool = True) -> None:
-        """A placeholder, with a space where it would else touch a word that it did not touch in the source."""
-        raw = self._marked.tags[tag].raw
-        bare = raw.strip(" ")
-        offset = self._same_offset(tag, place) if as_in_source else None
-        if offset is not None and not (raw == bare and _joins(bare, self._last_before(offset))):
-            self._insert(offset, raw)
-            return
-        tag_at = self._marked.tags[tag].at
-        touches_left = tag_at == _gap(self._marked.text, self._source, self._gap_of(self._marked.tags[tag]))[0]
-        start, end = _gap(self._line, self._target, place)
-        at = max(start if bare != raw or touches_left else end, self._at)
-        before, after = self._line[max(0, at - 1) : at], self._line[at : at + 1]
-        free_before, free_after = before in ("", " "), after in ("", " ")
-        if (free_before and free_after) or (free_before and (bare != raw or _joins(bare, after))):
-            self._insert(at, bare + " " if after else bare)
-        elif _joins(bare, before) or (free_after and bare != raw):
-            self._insert(at, " " + bare)
-        else:
-            self._insert(at, bare)
-
-    def _last_before(self, at: int) -> str:
-        """The character that something inserted at ``at`` would follow."""
-        return self._line[at - 1 : at] if at > self._at else "".join(self._written)[-1:]
-
-    def _tag(self, tag: int, place: int, *, to_left: bool) -> None:
-        offset = self._same_offset(tag, place)
-        if offset is None:
-            offset = _gap(self._line, self._target, place)[0 if to_left else 1]
-        self._insert(offset, self._marked.tags[tag].raw)
-
-    def _same_offset(self, tag: int, place: int) -> int | None:
-        """Where the tag goes when the white space around it is as in the source, and that place is still free."""
-        at = self._marked.tags[tag].at
-        text, line = self._marked.text, self._line
-        source_start, source_end = _gap(text, self._source, bisect.bisect_right(self._ends, at))
-        start, end = _gap(line, self._target, place)
-        offset = start + at - source_start
-        if offset < self._at or at > source_end or text[source_start:source_end] != line[start:end]:
-            return None
-        same_edges = (source_start == 0) == (start == 0) and (source_end == len(text)) == (end == len(line))
-        return offset if same_edges else None
-
-    def _gap_of(self, tag: Tag) -> int:
-        return bisect.bisect_right(self._ends, tag.at)
-
-    def _insert(self, at: int, raw: str) -> None:
-        at = max(at, self._at)
-        self._written += [self._text(self._line[self._at : at]), raw]
-        self._at = at
-
-    def _text(self, text: str) -> str:
-        return html.escape(text, quote=False) if self._entities else text
+                free_left = full[max(0, start - 1) : start] in ("", " ")
+                free_right = full[end : end + 1] in ("", " ")
+                at = max(done, gap_start if free_right else gap_end)
+                text += line[done:at]
+                done = at
+                left, right = text[-1:], line[at : at + 1]
+                before = after = ""
+                if left in ("", " ") and right in ("", " "):
+                    after = " " if right or number + 1 < len(of_place) else ""
+                elif left not in ("", " ") and (
+                    (free_left and left not in _OPENING and not may_be_unspaced(left)) or _joins(name, left)
+                ):
+                    before = " "
+                elif right not in ("", " ") and (
+                    (free_right and right not in _CLOSING and not may_be_unspaced(right)) or _joins(name, right)
+                ):
+                    after = " "
+            text += before
+            raw.append((len(text), len(text) + len(name)))
+            words.append(raw[-1])
+            owners.append(source_owners[word])
+            text += name + after
+        text += "" if whole else line[done:gap_end]
+        if place < len(target):
+            start, end = target[place]
+            words.append((len(text), len(text) + end - start))
+            owners.append(target_owners[place])
+            text += line[start:end]
+    return text, words, owners, raw
 
 
 def _joins(placeholder: str, neighbour: str) -> bool:
@@ -227,3 +275,296 @@ def _joins(placeholder: str, neighbour: str) -> bool:
 def _gap(line: str, words: Sequence[Span], place: int) -> Span:
     """The range of characters between word ``place - 1`` and word ``place``."""
     return words[place - 1][1] if place else 0, words[place][0] if place < len(words) else len(line)
+
+
+def _by_neighbours(
+    pair: LinkedPair, text: str, source: Sequence[Span], start: int, end: int, before: int, after: int
+) -> tuple[int, bool]:
+    """Rule 5 for the characters ``start`` to ``end``: the place in the target, and whether a link says so.
+
+    ``before`` source words are before it, and the first one behind it is word ``after``.
+    """
+    if before == 0:
+        return 0, True
+    if after >= pair.source_length:
+        return pair.target_length, True
+    left, right = pair.nearest_linked[0][before], pair.nearest_linked[1][after]
+    if left < 0 and right < 0:
+        return round(before * pair.target_length / pair.source_length), False
+    following = text[slice(*source[after])]
+    to_left = end < source[after][0] and (
+        start == source[before - 1][1] or not any(letter.isalnum() for letter in following)
+    )
+    near = before - 1 - left <= right - after if to_left else before - 1 - left < right - after
+    if right < 0 or (left >= 0 and near):
+        return max(pair.targets[left]) + 1, True
+    return min(pair.targets[right]), True
+
+
+# -- tags -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Element:
+    """A pair of tags with the target words that it encloses."""
+
+    tag: int
+    """Position of its opening tag."""
+    name: str
+    span: Span
+    """The source words that the tags enclose."""
+    range: Span = (0, 0)
+    own: Sequence[int] = ()
+    """The target words that are linked to these source words."""
+    children: list[_Element] = field(default_factory=list)
+    adopted: list[_Element] = field(default_factory=list)
+    """Elements that were beside it in the source."""
+    points: list[tuple[int, int]] = field(default_factory=list)
+    """(how many target words are before it, position) of each tag in it that stands alone, and of each empty pair."""
+
+    def own_in(self, start: int, end: int) -> int:
+        """How many of its own words are in a range."""
+        return bisect.bisect_left(self.own, end) - bisect.bisect_left(self.own, start)
+
+
+def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str, str]]) -> _Element:
+    """Place every tag; return the element of the whole line. Adds (position of the tag, what, details) to ``notes``."""
+    tags, words, pair = marked.tags, texts.source, texts.pair
+    root = _Element(-1, "", (0, pair.source_length), (0, pair.target_length))
+    elements = {-1: root}
+    alone: dict[int, list[int]] = {-1: []}
+    without_words: set[int] = set()
+    for position, tag in enumerate(tags):
+        if tag.kind == CLOSE or tag.parent in without_words:  # goes with its opening tag, or with the empty pair around
+            without_words.add(position)
+            continue
+        end = tags[tag.partner].at
+        span = bisect.bisect_right(words, tag.at, key=_end), bisect.bisect_left(words, end, key=_start)
+        if tag.kind == OPEN and span[0] < span[1]:
+            elements[position], alone[position] = _Element(position, tag.name, span), []
+            elements[tag.parent].children.append(elements[position])
+            if words[span[0]][0] < tag.at or end < words[span[1] - 1][1]:
+                notes.append((position, "widened", "it was inside a word: put around the whole word"))
+        else:
+            without_words.add(position)
+            alone[tag.parent].append(position)
+
+    waiting = [root]
+    while waiting:
+        around = waiting.pop()
+        empty = [*alone[around.tag]]
+        for child in around.children:
+            projected = project_span(pair, child.span, gaps=gaps, within=around.range, with_confidence=False)
+            child.own = projected.own
+            if not projected.ranges:
+                known = any(pair.targets[word] for word in range(*child.span))
+                notes.append((child.tag, *(_LOST if known else _UNALIGNED)))
+                continue
+            if projected.guessed:
+                notes.append((child.tag, "guessed", "its words have no link: put between their neighbours' words"))
+            if projected.left_out:
+                notes.append((child.tag, "gap", f"{projected.left_out} linked words are outside"))
+            same = child.span == around.span
+            child.range = around.range if same else _with_brackets(marked, texts, child, projected.ranges[0], around)
+        for child in around.adopted:
+            child.range = max(child.range[0], around.range[0]), min(child.range[1], around.range[1])
+        inside = [*around.children, *around.adopted]
+        around.children = _apart([child for child in inside if child.range[0] < child.range[1]], tags, notes)
+        empty += [child.tag for child in inside if child.range[0] >= child.range[1]]
+        starts = [child.range[0] for child in around.children]
+        for position in empty:
+            place = _place_alone(position, marked, texts, notes)
+            place = min(max(place, around.range[0]), around.range[1])
+            child = around.children[max(0, bisect.bisect_left(starts, place) - 1)] if starts else root
+            if child.range[0] < place < child.range[1] and starts:
+                place = child.range[0] if place - child.range[0] <= child.range[1] - place else child.range[1]
+            around.points.append((place, position))
+        around.points.sort()
+        waiting += around.children
+    return root
+
+
+def _with_brackets(marked: Marked, texts: _Texts, element: _Element, found: Span, around: _Element) -> Span:
+    """Rule 2: the range with the brackets or quotes around it, which are words of their own."""
+    tag = marked.tags[element.tag]
+    before, after = marked.full[: tag.at].rstrip(" ")[-1:], marked.full[marked.tags[tag.partner].at :].lstrip(" ")[:1]
+    if before in _OPENING or after in _CLOSING:
+        return found
+    start, end = found
+    words = [
+        texts.target_line[slice(*texts.target[word])] if around.range[0] <= word < around.range[1] else ""
+        for word in (start - 1, start, end - 1, end)
+    ]
+    closing = _BRACKETS.get
+    if words[3] and words[3] in closing(words[0], ""):
+        return start - 1, end + 1
+    if words[3] and words[3] in closing(words[1], "") and end - start > 1:
+        return start, end + 1
+    if words[2] and words[2] in closing(words[0], "") and end - start > 1:
+        return start - 1, end
+    return found
+
+
+def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[int, str, str]]) -> list[_Element]:
+    """Rule 3, for the pairs within one: those that are side by side in the end; the others are adopted by one of them.
+    A pair that has no word left gets an empty range.
+    """
+    waiting = [(element.range[0], -element.range[1], element.tag, element) for element in elements]
+    heapq.heapify(waiting)
+    path: list[_Element] = []  # each one is adopted by the one before it
+    result: list[_Element] = []
+    while waiting:
+        right = heapq.heappop(waiting)[-1]
+        while path and path[-1].range[1] <= right.range[0]:
+            path.pop()
+        if not path:
+            result.append(right)
+            path.append(right)
+            continue
+        left = path[-1]
+        lost, cut, right_first = _best_cut(left, right)
+        crossed = bool(left.own and right.own) and left.own[0] < right.own[0] and right.own[-1] < left.own[-1]
+        nested = right.range[1] <= left.range[1] and (crossed or lost >= _NO_WORD)
+        if nested and not {right.name, *_names_in(right, tags)} & {element.name for element in path}:
+            left.adopted.append(right)
+            path.append(right)
+            continue
+        path.pop()
+        (path[-1].adopted if path else result).remove(left)
+        first, second = (right, left) if right_first else (left, right)
+        shrunk = second if second.own_in(second.range[0], cut) else first
+        first.range, second.range = (
+            (first.range[0], min(first.range[1], cut)),
+            (max(second.range[0], cut), second.range[1]),
+        )
+        if lost % _NO_WORD:
+            notes.append((shrunk.tag, "cut", f"crosses another pair: {lost % _NO_WORD} linked words are outside"))
+        for element in (left, right):
+            if _has_words(element, *element.range):
+                heapq.heappush(waiting, (element.range[0], -element.range[1], element.tag, element))
+            else:
+                element.range = 0, 0
+                notes.append((element.tag, *_LOST))
+    return result
+
+
+_NO_WORD = 1_000_000
+"""What a cut costs that leaves a pair without a word; a linked word that is left outside costs 1."""
+
+
+def _best_cut(left: _Element, right: _Element) -> tuple[int, int, bool]:
+    """Where to cut two ranges that overlap: the cost, the place, and whether the right one then comes first."""
+    (start, left_end), (begin, right_end) = left.range, right.range
+    stop = min(left_end, right_end)
+    places = {begin} | {target + 1 for own in (left.own, right.own) for target in _within(own, begin, stop)}
+    best = (3 * _NO_WORD, begin, False)
+    for cut in places:
+        for right_first in (False, True):
+            ours, theirs = ((cut, left_end), (begin, cut)) if right_first else ((start, cut), (cut, right_end))
+            cost = len(left.own) - left.own_in(*ours) + len(right.own) - right.own_in(*theirs)
+            cost += _NO_WORD * (1 - _has_words(right, *theirs)) + 2 * _NO_WORD * (1 - _has_words(left, *ours))
+            best = min(best, (cost, cut, right_first))
+    outside = len(left.own) - left.own_in(start, left_end) + len(right.own) - right.own_in(begin, right_end)
+    return best[0] - outside, best[1], best[2]
+
+
+def _has_words(element: _Element, start: int, end: int) -> bool:
+    """Whether a range has a word for an element: one that is linked to it, if there is any."""
+    return bool(element.own_in(start, end)) if element.own else start < end
+
+
+def _within(own: Sequence[int], start: int, end: int) -> Sequence[int]:
+    return own[bisect.bisect_left(own, start) : bisect.bisect_left(own, end)]
+
+
+def _names_in(element: _Element, tags: Sequence[Tag]) -> set[str]:
+    return {tag.name for tag in tags[element.tag + 1 : tags[element.tag].partner]}
+
+
+def _place_alone(position: int, marked: Marked, texts: _Texts, notes: list[tuple[int, str, str]]) -> int:
+    """How many target words are before a tag that stands alone, or a pair without words."""
+    tag, words = marked.tags[position], texts.source
+    end = marked.tags[tag.partner].at if tag.kind == OPEN else tag.at
+    before = bisect.bisect_right(words, tag.at, key=_end)
+    after = max(before, bisect.bisect_left(words, end, key=_start))
+    if before < len(words) and words[before][0] < tag.at:
+        notes.append((position, "widened", "it was inside a word: put before it"))
+        after = before
+    place, known = _by_neighbours(texts.pair, marked.full, words, tag.at, end, before, after)
+    if not known:
+        notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
+    return place
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+
+
+def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> str:
+    """The target line with its tags.
+
+    A tag keeps its offset within the white space where that is the same on both sides; else an opening tag touches the
+    word behind it and a closing tag the word before it.
+    """
+    tags, line = marked.tags, texts.target_line
+    written: list[str] = []
+    done = 0
+    edges = [0, *(edge for span in texts.raw for edge in span), len(line)]
+
+    def text_to(at: int) -> None:
+        nonlocal done
+        while entities and done < at:  # inserted placeholders are written as they are
+            number = bisect.bisect_right(edges, done)
+            stop = min(at, edges[number]) if number < len(edges) else at
+            written.append(line[done:stop] if number % 2 == 0 else html.escape(line[done:stop], quote=False))
+            done = stop
+        written.append(line[done:at])
+        done = max(done, at)
+
+    def put(tag: Tag, place: int, to_left: bool) -> None:
+        start, end = _gap(line, texts.target, place)
+        before, after = _gap(marked.full, texts.source, bisect.bisect_right(texts.source, tag.at, key=_end))
+        offset = start + tag.at - before
+        edge = (before == 0) == (start == 0) and (after == len(marked.full)) == (end == len(line))
+        if offset < done or tag.at > after or not edge or marked.full[before:after] != line[start:end]:
+            offset = start if to_left else end
+        text_to(max(offset, done))
+        written.append(tag.raw)
+
+    def put_alone(position: int, place: int) -> None:
+        """A lone tag, or an empty pair with everything in it."""
+        tag = tags[position]
+        last = tag.partner if tag.kind == OPEN else position
+        gaps = [bisect.bisect_right(texts.source, each.at, key=_end) for each in (tag, tags[last])]
+        put(tag, place, tag.at == _gap(marked.full, texts.source, gaps[0])[0])
+        for inner in tags[position + 1 : last + 1]:
+            if gaps[0] != gaps[1]:
+                written.append(inner.raw)
+            else:
+                put(inner, place, True)
+
+    path = [(root, _content(root))]
+    while path:
+        element, content = path[-1]
+        for item in content:
+            if isinstance(item, _Element):
+                put(tags[item.tag], item.range[0], False)
+                path.append((item, _content(item)))
+                break
+            put_alone(item[1], item[0])
+        else:
+            path.pop()
+            if element is not root:
+                put(tags[tags[element.tag].partner], element.range[1], True)
+    text_to(len(line))
+    return "".join(written)
+
+
+def _content(element: _Element) -> Iterator[_Element | tuple[int, int]]:
+    """The pairs and the lone tags in an element, in order."""
+    done = 0
+    for child in element.children:
+        while done < len(element.points) and element.points[done][0] <= child.range[0]:
+            yield element.points[done]
+            done += 1
+        yield child
+    yield from element.points[done:]

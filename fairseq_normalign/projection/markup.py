@@ -1,43 +1,56 @@
-"""A line with inline markup taken apart: the bare text, and every tag with its place in it.
+"""A line with inline markup taken apart: its text, its tags, and its placeholders, each with its place.
 
-Python's own ``html.parser`` reads the markup, so HTML, XML and the inline elements of XLIFF are all understood. Nothing
-is lost: each tag keeps the very characters it was written with.
+HTML, XML and the inline elements of XLIFF and TMX are understood. Nothing is lost: each tag keeps the characters that it
+was written with. The time for a line is proportional to its length.
 """
 
 from __future__ import annotations
 
 import functools
 import html
-import itertools
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html.parser import HTMLParser
+from typing import NamedTuple
 
-from .placeholders import find_placeholders
+from ..errors import NormalignError
+from ..links.pieces import Span
 
-OPEN, CLOSE, POINT, PLACEHOLDER = "open", "close", "point", "placeholder"
+OPEN, CLOSE, POINT = "open", "close", "point"
+
+MOST_NESTED = 250
+"""How deep pairs of tags may be nested; a line with more is an error."""
 
 VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
 """HTML elements that have no end tag."""
 
-_TEXT, _START, _END, _ALONE = "text", "start", "end", "alone"
-_NOT_TEXT = ("script", "style")
-_READ_OTHERWISE = (*_NOT_TEXT, *"textarea title xmp iframe noembed noframes noscript plaintext".split())
+_BREAKS = frozenset(
+    "address article aside blockquote br caption dd div dl dt figcaption figure footer h1 h2 h3 h4 h5 h6 header hr li "
+    "main nav ol p pre section table tbody td tfoot th thead tr ul".split()
+)
+"""HTML elements whose tags end a word: ``eins<br>zwei`` are two words."""
 
-Part = tuple[str, str, str]
-"""(kind, the characters as they stand there, name of the tag)."""
+_CODE = frozenset(("bpt", "ept", "it", "ph"))
+"""Elements of XLIFF 1.2 and TMX that hold native code."""
+
+_PAIRED = {"bpt": "ept", "bx": "ex", "sc": "ec"}
+"""Elements of XLIFF and TMX that stand for an opening tag, and those that stand for its closing tag."""
+
+_PROTECTED = frozenset(("code", "kbd", "samp", "var"))
+"""HTML elements that are not translated."""
 
 
 @dataclass(slots=True)
 class Tag:
-    """One tag of a line, or a placeholder.
+    """One tag of a line.
 
-    ``kind`` is OPEN or CLOSE for a tag with a partner, POINT for one that stands alone (a void element, a comment, a
-    tag whose partner is missing), PLACEHOLDER for ``{0}`` and the like.
+    ``kind`` is OPEN or CLOSE for a tag with a partner, POINT for one that stands alone (a void element, a comment, an
+    element with native code, a tag whose partner is missing).
     """
 
     raw: str
     at: int
-    """Place in the bare text: it stood before this character."""
+    """Place in :attr:`Marked.full`: it stood before this character."""
     kind: str
     name: str = ""
     partner: int = -1
@@ -49,17 +62,92 @@ class Tag:
 
 @dataclass(frozen=True)
 class Marked:
-    """A line without its markup, and the markup in order."""
+    """A line without its tags, and the tags in order."""
 
     text: str
+    """What is translated and aligned: no tags and no placeholders."""
+    full: str
+    """The same with placeholders, and with the spaces that were left out with them."""
     tags: list[Tag]
+    placeholders: Sequence[Span] = ()
+    """Places of the placeholders in ``full``."""
+    hidden: Sequence[Span] = ()
+    """Everything in ``full`` that ``text`` lacks, in order."""
 
 
-def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False) -> Marked:
+class Part(NamedTuple):
+    """A piece of a line: ``kind`` is text, start, end, alone or protected."""
+
+    kind: str
+    raw: str
+    name: str = ""
+
+
+_CONSTRUCTS = re.compile(
+    r"""<!--(?:.*?-->|.*) | <!\[CDATA\[(?:.*?\]\]>|.*) | <[!?][^<>]*>
+    | <(script|style)(?=[\s/>])[^<>]*>(?:.*?</\1\s*>|.*)
+    | <(?P<end>/?)(?P<name>[a-z][^\s<>/"'=]*|\d+(?=\s*/?>))
+      (?:(?=(?P<attributes>(?:[^<>"']|"[^"]*"|'[^']*')*))(?P=attributes)|[^<>]*)>
+    | </[^<>]*>""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)  # the lookahead keeps what it took: no backtracking over attributes
+
+_ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+))?""")
+
+_PLACEHOLDER = re.compile(
+    r"""\$\{[\w.:!|[\]-]{0,59}\} | \{\{[\w.:!|[\]-]{0,58}\}\} | \{[\w.:!|[\]-]{0,59}\}
+    | (?<![A-Za-z0-9])%(?:\([^)]{0,59}\)|\d{1,4}\$)?[-+#0]{0,4}\d{0,4}(?:\.\d{0,4})?
+      [sdifgGeExXoucrab@](?![A-Za-z0-9])""",
+    re.VERBOSE,
+)
+
+_NUMBERS_CLOSED = re.compile(r"</(\d+)\s*>")
+_LONG_REFERENCE = re.compile(r"(&#[0-9]{9,};?)")
+
+
+def find_placeholders(text: str) -> list[Span]:
+    """Where the placeholders of programs are in ``text``, in order.
+
+    >>> [line[a:b] for line in ["%1$s of {count} ({{x}}), 50% sure, {a b}"] for a, b in find_placeholders(line)]
+    ['%1$s', '{count}', '{{x}}']
+    """
+    if "{" not in text and "%" not in text:
+        return []
+    return [match.span() for match in _PLACEHOLDER.finditer(text)]
+
+
+def markup_parts(line: str) -> Iterator[Part]:
+    """The text and the tags of a line in order; together their characters are the line.
+
+    >>> [(part.kind, part.raw) for part in markup_parts("a <b>c</b><br>")]
+    [('text', 'a '), ('start', '<b>'), ('text', 'c'), ('end', '</b>'), ('alone', '<br>')]
+    """
+    done = 0
+    numbers = set(_NUMBERS_CLOSED.findall(line))
+    for match in _CONSTRUCTS.finditer(line):
+        raw, name = match[0], (match["name"] or "").lower()
+        if name.isdecimal() and not raw.endswith("/>") and name not in numbers:
+            continue  # "a <1> b" is text; "<1>a</1>" is a pair of tags
+        if match.start() > done:
+            yield Part("text", line[done : match.start()])
+        alone = not name or name in VOID or raw.endswith("/>")
+        yield Part("alone" if alone and not match["end"] else "end" if match["end"] else "start", raw, name)
+        done = match.end()
+    if done < len(line):
+        yield Part("text", line[done:])
+
+
+def parse_markup(
+    line: str, *, placeholders: bool = True, entities: bool = False, protect: bool = False, dita: bool = False
+) -> Marked:
     """Take a line apart.
 
-    With ``placeholders``, ``{0}``, ``%s`` and the like are markup too; one that stands between two spaces takes one of
-    them along, so that none is left over. With ``entities`` the text is read as HTML: ``&amp;`` becomes ``&``.
+    With ``placeholders``, ``{0}``, ``%s`` and the like are not part of the text; one that stands between two spaces
+    takes one of them along, so that none is left over. With ``entities`` the text is read as HTML: ``&amp;`` becomes
+    ``&``. With ``protect``, elements of HTML that are not translated (code, kbd, samp, var, translate="no",
+    class="notranslate") are placeholders with everything in them. The content of bpt, ept, it and ph is native code,
+    and goes with its tag; with ``dita``, that of ph is text. A ph without attributes is code only where it starts with
+    ``&lt;``.
 
         >>> marked = parse_markup('See <a href="x">the <b>page</b></a>.<br/>')
         >>> marked.text
@@ -68,210 +156,167 @@ def parse_markup(line: str, *, placeholders: bool = True, entities: bool = False
         [('<a href="x">', 4, 'open'), ('<b>', 8, 'open'), ('</b>', 12, 'close'), ('</a>', 12, 'close'),
          ('<br/>', 13, 'point')]
     """
-    if "<" not in line and not (placeholders and ("{" in line or "%" in line)):
-        return Marked(html.unescape(line) if entities else line, [])
-    parts = markup_events(line)
-    if placeholders and ("{" in line or "%" in line):
-        parts = [part for event in parts for part in _split(event)]
-    gathered = _Gathered(entities)
-    for number, (kind, raw, name) in enumerate(parts):
-        if kind == _TEXT:
-            gathered.text(raw)
-        elif kind == PLACEHOLDER:
-            gathered.placeholder(parts, number)
-        else:
-            gathered.tags.append(Tag(raw, gathered.length, kind, name))
-    _pair(gathered.tags)
-    return Marked("".join(gathered.texts), gathered.tags)
+    found: list[tuple[int, int]] = []
+    if "<" not in line:
+        full = _unescaped(line) if entities else line
+        if placeholders:
+            found = find_placeholders(full)
+        text, hidden = _without(full, found)
+        return Marked(text, full, [], found, hidden)
+    parts = _with_elements_whole(list(markup_parts(line)), protect, dita)
+    texts: list[str] = []
+    tags: list[Tag] = []
+    length, last, first_tag = 0, "", 0  # the last character that is no placeholder, and the first tag behind it
+    for part in parts:
+        if part.kind not in ("text", "protected"):
+            tags.append(Tag(part.raw, length, part.kind, part.name))
+            continue
+        raw = _unescaped(part.raw) if entities and part.kind == "text" else part.raw
+        places = [(0, len(raw))] if part.kind == "protected" else find_placeholders(raw) if placeholders else []
+        visible = _without(raw, places, spaces=False)[0]
+        since = tags[first_tag:] if visible else []
+        if last.strip() and visible[:1].strip() and any(tag.name in _BREAKS for tag in since):
+            texts.append(" ")
+            opened = next((n for n, tag in enumerate(since) if tag.kind == "start" and tag.at == length), len(since))
+            length += 1
+            for tag in since[opened:]:
+                tag.at = length
+        found += [(length + start, length + end) for start, end in places]
+        texts.append(raw)
+        length += len(raw)
+        if visible:
+            last, first_tag = visible[-1], len(tags)
+    _pair(tags)
+    full = "".join(texts)
+    text, hidden = _without(full, found)
+    return Marked(text, full, tags, found, hidden)
 
 
-def strip_markup(line: str, *, placeholders: bool = True, entities: bool = False) -> str:
+def strip_markup(
+    line: str, *, placeholders: bool = True, entities: bool = False, protect: bool = False, dita: bool = False
+) -> str:
     """The bare text of a line: what is translated and aligned.
 
-    >>> strip_markup("Press <b>{0}</b> to <i>go on</i>.")
-    'Press  to go on.'
+    >>> strip_markup("Press <b>{0}</b> to <i>go on</i>.<br>Then")
+    'Press to go on. Then'
     """
-    return parse_markup(line, placeholders=placeholders, entities=entities).text
+    return parse_markup(line, placeholders=placeholders, entities=entities, protect=protect, dita=dita).text
 
 
-class _Events(HTMLParser):
-    """Where the constructs of a line begin. What lies between two beginnings belongs to the first of them."""
+def is_untranslated(raw: str, name: str) -> bool:
+    """Whether a start tag says that its element is not translated.
 
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=False)
-        self.found: list[tuple[int, str, str]] = []
-        self._lines = [0]
-
-    def read(self, line: str) -> list[tuple[int, str, str]]:
-        self.reset()
-        self.found = []
-        self._lines = [0]
-        if "\n" in line:
-            self._lines = [0, *itertools.accumulate(len(part) + 1 for part in line.split("\n"))]
-        try:
-            self.feed(line)
-            self.close()
-        except AssertionError:  # how html.parser gives up, on "<![-" for example: from there on it is text
-            self._add(_TEXT)
-        return self.found
-
-    def _add(self, kind: str, name: str = "") -> None:
-        row, column = self.getpos()
-        self.found.append((self._lines[row - 1] + column, kind, name))
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self._add(_ALONE if tag in VOID else _START, tag)
-
-    def handle_startendtag(self, tag: str, attrs: object) -> None:
-        self._add(_ALONE, tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        self._add(_END, tag)
-
-    def handle_data(self, data: str) -> None:
-        self._add(_TEXT)
-
-    def handle_entityref(self, name: str) -> None:
-        self._add(_TEXT)
-
-    def handle_charref(self, name: str) -> None:
-        self._add(_TEXT)
-
-    def handle_comment(self, data: str) -> None:
-        self._add(_ALONE)
-
-    def handle_decl(self, decl: str) -> None:
-        self._add(_ALONE)
-
-    def unknown_decl(self, data: str) -> None:
-        self._add(_ALONE)
-
-    def handle_pi(self, data: str) -> None:
-        self._add(_ALONE)
+    >>> is_untranslated('<p class="x notranslate">', "p"), is_untranslated("<p translate='yes'>", "p")
+    (True, False)
+    """
+    given = _attributes(raw)
+    return (
+        name in _PROTECTED
+        or given.get("translate", "").lower() == "no"
+        or "notranslate" in given.get("class", "").split()
+    )
 
 
-_PARSER = _Events()
+@functools.lru_cache(maxsize=4096)
+def _attributes(raw: str) -> dict[str, str]:
+    """The attributes of a tag."""
+    name = re.match(r"</?[^\s<>/]*", raw)
+    found = _ATTRIBUTE.findall(raw, name.end() if name else 0)
+    return {key.lower(): value.strip("\"'") for key, value in reversed(found)}
 
 
-def markup_events(line: str) -> list[Part]:
-    """(kind, raw, name) of each construct, the kind one of text, start, end, alone; nothing of ``line`` is left out."""
-    if "<" not in line:
-        return [(_TEXT, line, "")]
-    return _plain_events(line) or _parsed_events(line)
+def _with_elements_whole(parts: list[Part], protect: bool, dita: bool) -> list[Part]:
+    """Make one part of each element that is protected or holds native code; name the paired tags of XLIFF and TMX."""
+    names = {part.name for part in parts}
+    if not (names & {*_CODE, *_PAIRED, *_PAIRED.values()} or protect):
+        return parts
+    partners = _partners([(part.kind, part.name) for part in parts])
+    result: list[Part] = []
+    place = 0
+    while place < len(parts):
+        kind, raw, name = parts[place]
+        end = partners[place] if kind == "start" else -1
+        content = "".join(part.raw for part in parts[place + 1 : end]) if name == "ph" and end >= 0 else ""
+        given = _attributes(raw)
+        as_text = name == "ph" and (dita or (not given and not content.startswith("&lt;")))
+        code = end >= 0 and name in _CODE and not as_text
+        protected = end >= 0 and protect and is_untranslated(raw, name)
+        if code or protected:
+            raw = "".join(part.raw for part in parts[place : end + 1])
+            kind = "protected" if protected else "alone"
+            place = end
+        if kind == "alone" and (name in _PAIRED or name in _PAIRED.values()):
+            number = given.get("startref") or given.get("rid") or given.get("i") or given.get("id")
+            if number:
+                kind, name = "start" if name in _PAIRED else "end", f"{_PAIRED.get(name, name)} {number}"
+        result.append(Part(kind, raw, name))
+        place += 1
+    return result
 
 
-def _plain_events(line: str) -> list[Part] | None:
-    """Parse a line of text and ordinary tags faster: each distinct tag goes through the parser once. Else None."""
-    parts: list[Part] = []
-    done = 0
-    while (start := line.find("<", done)) >= 0:
-        end = line.find(">", start) + 1
-        known = _known_tag(line[start:end]) if end else None
-        if known is None:
-            return None
-        if start > done:
-            parts.append((_TEXT, line[done:start], ""))
-        parts.append((known[0], line[start:end], known[1]))
-        done = end
-    return [*parts, (_TEXT, line[done:], "")] if done < len(line) else parts
-
-
-@functools.lru_cache(maxsize=1 << 16)
-def _known_tag(tag: str) -> tuple[str, str] | None:
-    """(kind, name) of a tag that ends at its first ``>`` and changes nothing of how the rest is read; else None."""
-    quotes = [tag.count(quote) for quote in "'\""]
-    if tag.count("<") > 1 or all(quotes) or any(count % 2 for count in quotes):
-        return None
-    found = _PARSER.read(tag)
-    if len(found) != 1 or found[0][0] != 0 or found[0][1] == _TEXT or found[0][2] in ("", *_READ_OTHERWISE):
-        return None
-    return found[0][1:]
-
-
-def _parsed_events(line: str) -> list[Part]:
-    found = _PARSER.read(line)
-    if not found or found[0][0]:
-        found.insert(0, (0, _ALONE, ""))  # what the parser passes over, like </>
-    stops = [start for start, _, _ in found[1:]] + [len(line)]
-    events: list[Part] = []
-    inside = ""  # of a script or a style: no text
-    for (start, kind, name), stop in zip(found, stops, strict=True):
-        raw = line[start:stop]
-        if inside or (kind == _TEXT and events and events[-1][0] == _TEXT):
-            events[-1] = (events[-1][0], events[-1][1] + raw, events[-1][2])
-            inside = "" if kind == _END and name == inside else inside
-        elif kind == _START and name in _NOT_TEXT:
-            events.append((_ALONE, raw, name))
-            inside = name
-        else:
-            events.append((kind, raw, name))
-    return events
-
-
-def _split(event: Part) -> list[Part]:
-    """Text and the placeholders in it by turns; a tag as it is."""
-    kind, raw, _ = event
-    found: list[Part] = []
-    done = 0
-    for start, end in find_placeholders(raw) if kind == _TEXT else ():
-        found += [(_TEXT, raw[done:start], "")] if start > done else []
-        found.append((PLACEHOLDER, raw[start:end], ""))
-        done = end
-    return [*found, (kind, raw[done:], "")] if found and done < len(raw) else found or [event]
-
-
-class _Gathered:
-    """The text and the tags of a line as far as it is read."""
-
-    def __init__(self, entities: bool) -> None:
-        self.texts: list[str] = []
-        self.tags: list[Tag] = []
-        self.length = 0
-        self._entities = entities
-        self._absorbed = 0  # characters at the start of the next text that a placeholder has taken
-
-    def text(self, raw: str) -> None:
-        """Add text."""
-        raw = raw[self._absorbed :]
-        self._absorbed = 0
-        self.texts.append(html.unescape(raw) if self._entities else raw)
-        self.length += len(self.texts[-1])
-
-    def placeholder(self, parts: list[Part], number: int) -> None:
-        """Add a placeholder. Between two spaces, or a space and an end of the line, it takes the one it touches."""
-        raw = parts[number][1]
-        following = next((part[1][0] for part in parts[number + 1 :] if part[0] == _TEXT), "")
-        before = next((text[-1] for text in reversed(self.texts) if text), "")
-        if before in ("", " ") and following in ("", " "):
-            if before and number and parts[number - 1][0] == _TEXT and self.texts[-1].endswith(" "):
-                self.texts[-1] = self.texts[-1][:-1]
-                self.length -= 1
-                raw = " " + raw
-            elif following and parts[number + 1][0] == _TEXT:
-                self._absorbed = 1
-                raw += " "
-        self.tags.append(Tag(raw, self.length, PLACEHOLDER))
+def _partners(tags: Sequence[tuple[str, str]]) -> list[int]:
+    """For each (kind, name) the position of its partner, or -1: an end tag closes the nearest open one of its name, and
+    what was opened within stays without a partner.
+    """
+    partners = [-1] * len(tags)
+    waiting: list[int] = []
+    of_name: dict[str, list[int]] = {}
+    for position, (kind, name) in enumerate(tags):
+        if kind == "start":
+            waiting.append(position)
+            of_name.setdefault(name, []).append(position)
+        elif kind == "end" and of_name.get(name):
+            opened = of_name[name][-1]
+            while waiting and waiting[-1] >= opened:
+                of_name[tags[waiting.pop()][1]].pop()
+            partners[position], partners[opened] = opened, position
+    return partners
 
 
 def _pair(tags: list[Tag]) -> None:
-    """Find the partners. A tag whose partner is missing, or would cross another pair, stands alone."""
-    waiting: list[int] = []
-    for position, tag in enumerate(tags):
-        if tag.kind == _START:
-            waiting.append(position)
-        elif tag.kind == _END:
-            place = next((n for n in reversed(range(len(waiting))) if tags[waiting[n]].name == tag.name), -1)
-            if place >= 0:
-                tag.partner = waiting[place]
-                tags[tag.partner].partner = position
-                del waiting[place:]
-    inner = [-1]
-    for position, tag in enumerate(tags):
-        if tag.kind == _END and tag.partner >= 0:
-            inner.pop()
-        tag.parent = inner[-1]
-        if tag.kind == _START and tag.partner >= 0:
-            inner.append(position)
-        tag.unmatched = tag.kind in (_START, _END) and tag.partner < 0
-        if tag.kind in (_START, _END, _ALONE):
-            tag.kind = POINT if tag.partner < 0 else OPEN if tag.kind == _START else CLOSE
+    """Set the partners, parents and kinds of tags. A tag whose partner is missing stands alone."""
+    around = [-1]
+    for position, partner in enumerate(_partners([(tag.kind, tag.name) for tag in tags])):
+        tag = tags[position]
+        tag.partner = partner
+        if tag.kind == "end" and partner >= 0:
+            around.pop()
+        tag.parent = around[-1]
+        if tag.kind == "start" and partner >= 0:
+            around.append(position)
+            if len(around) > MOST_NESTED + 1:
+                raise NormalignError(f"tags are nested more than {MOST_NESTED} deep")
+        tag.unmatched = partner < 0 and tag.kind in ("start", "end")
+        tag.kind = POINT if partner < 0 else OPEN if tag.kind == "start" else CLOSE
+
+
+def _without(full: str, placeholders: Sequence[Span], *, spaces: bool = True) -> tuple[str, list[Span]]:
+    """The text without its placeholders, and what was left out: each of them, with ``spaces`` also one of two spaces
+    around it.
+    """
+    behind = [full[end : end + 1] for _, end in placeholders]
+    for number in reversed(range(len(placeholders) - 1)):
+        if placeholders[number][1] == placeholders[number + 1][0]:
+            behind[number] = behind[number + 1]
+    hidden: list[Span] = []
+    texts: list[str] = []  # none is empty
+    done = 0
+    for (start, end), after in zip(placeholders, behind, strict=True):
+        if start > done:
+            texts.append(full[done:start])
+        free = spaces and after in ("", " ") and (not texts or texts[-1].endswith(" "))
+        if free and texts and start > done:
+            texts[-1] = texts[-1][:-1]
+            texts = texts if texts[-1] else texts[:-1]
+            start -= 1
+        elif free and full[end : end + 1] == " ":
+            end += 1
+        hidden.append((start, end))
+        done = end
+    return "".join([*texts, full[done:]]), hidden
+
+
+def _unescaped(text: str) -> str:
+    """The text without character references; those of nine digits and more are text."""
+    parts = _LONG_REFERENCE.split(text)
+    return "".join(part if number % 2 else html.unescape(part) for number, part in enumerate(parts))

@@ -4,24 +4,29 @@ The rules, for a span of source words and the links of the sentence pair:
 
 1. Its target words are those linked to a word of the span. A span of all source words takes all target words.
 2. Unlinked target words between two of its target words belong to it: they never cut it in two.
-3. Where words that are linked elsewhere lie between, ``gaps`` decides: "close" takes everything from the first to the
-   last, "split" makes a range of each part, "main" takes the part with most linked words (the first of equals).
+3. Where words that are linked elsewhere lie between, ``gaps`` decides: "main" takes the part with most linked words
+   (the first of equals), "close" takes everything from the first to the last, "split" makes a range of each part.
 4. A span without any link takes the unlinked target words between the targets of its nearest linked neighbours, if
-   there are any and nothing else lies between; this is a guess, and said so. Otherwise it takes nothing.
+   there are any and nothing else lies between; this is a guess, and reported as one. Otherwise it takes nothing.
 """
 
 from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import NormalignError
 from ..links.decide import Link
+from ..links.gold import Gold
 from ..links.pieces import Span
 
-GAPS = ("close", "split", "main")
+GAPS = ("main", "close", "split")
+
+LONGEST = 6
+"""Words of the longest spans that :func:`score_spans` projects."""
 
 
 class LinkedPair:
@@ -57,6 +62,22 @@ class LinkedPair:
                 found[target].append(source)
         return found
 
+    @functools.cached_property
+    def linked_before(self) -> list[int]:
+        """For each target word, and for the end, how many words before it are linked."""
+        return [0, *itertools.accumulate(int(bool(sources)) for sources in self.sources)]
+
+    @functools.cached_property
+    def nearest_linked(self) -> tuple[list[int], list[int]]:
+        """For each place between source words, the nearest linked word before it and after it; -1 if there is none.
+
+        >>> LinkedPair(3, 1, [(1, 0)]).nearest_linked
+        ([-1, -1, 1, 1], [1, 1, -1, -1])
+        """
+        linked = [word if targets else -1 for word, targets in enumerate(self.targets)]
+        after = [-1, *itertools.accumulate(reversed(linked), lambda known, word: known if word < 0 else word)]
+        return [-1, *itertools.accumulate(linked, max)], after[::-1]
+
     def score(self, source: int, target: int) -> float:
         """How sure a link is."""
         return self.scores.get((source, target), 1.0)
@@ -72,35 +93,47 @@ class Projected(NamedTuple):
     """Placed between its neighbours, without a link of its own."""
     left_out: int = 0
     """Linked target words that are in none of the ranges."""
-    own: frozenset[int] = frozenset()
-    """All target words linked to the span."""
+    own: Sequence[int] = ()
+    """All target words linked to the span, in order."""
 
 
-def project_span(pair: LinkedPair, span: Span, *, gaps: str = "close", with_confidence: bool = True) -> Projected:
-    """Carry the source words ``span`` (a half-open range) to the target; without its confidence is faster.
+def project_span(
+    pair: LinkedPair, span: Span, *, gaps: str = "main", within: Span | None = None, with_confidence: bool = True
+) -> Projected:
+    """Carry the source words ``span`` (a half-open range) to the target words, or to those ``within`` a range alone.
 
     >>> pair = LinkedPair(3, 5, [(0, 0), (0, 4), (1, 2), (2, 3)])
-    >>> project_span(pair, (0, 1)).ranges, project_span(pair, (0, 1), gaps="split").ranges
+    >>> project_span(pair, (0, 1), gaps="close").ranges, project_span(pair, (0, 1), gaps="split").ranges
     (((0, 5),), ((0, 1), (4, 5)))
     """
     if gaps not in GAPS:
         raise NormalignError(f"unknown way '{gaps}' to treat gaps; choose one of {', '.join(GAPS)}")
     start, end = span
-    if start >= end or not pair.target_length:
+    low, high = within or (0, pair.target_length)
+    if start >= end or low >= high:
         return Projected((), 0.0)
-    own = frozenset(itertools.chain.from_iterable(pair.targets[start:end]))
+    everything = sorted(set(itertools.chain.from_iterable(pair.targets[start:end])))
+    own = [target for target in everything if low <= target < high] if within else everything
     if end - start == pair.source_length:
-        everything = ((0, pair.target_length),)
-        return Projected(everything, confidence_of(pair, span, everything) if with_confidence else 0.0, own=own)
-    if not own:
-        between = _between_neighbours(pair, span)
+        ranges: tuple[Span, ...] = ((low, high),)
+    elif not own:
+        between = None if everything else _between_neighbours(pair, span, low, high)
         return Projected((between,), 0.0, guessed=True) if between else Projected((), 0.0)
-    ranges = ((min(own), max(own) + 1),) if gaps == "close" else tuple(_parts(pair, own))
-    if gaps == "main":
-        ranges = (max(ranges, key=lambda part: sum(part[0] <= target < part[1] for target in own)),)
-    kept = len(own) if gaps == "close" else sum(any(first <= target < last for first, last in ranges) for target in own)
+    elif gaps == "close":
+        ranges = ((own[0], own[-1] + 1),)
+    else:
+        parts: list[list[int]] = []  # [start, end, own words]: cut only where words linked elsewhere lie between
+        for target in own:
+            if parts and pair.linked_before[parts[-1][1]] == pair.linked_before[target]:
+                parts[-1] = [parts[-1][0], target + 1, parts[-1][2] + 1]
+            else:
+                parts.append([target, target + 1, 1])
+        if gaps == "main":
+            parts = [max(parts, key=lambda part: part[2])]
+        ranges = tuple((first, last) for first, last, _ in parts)
+    kept = sum(any(first <= target < last for first, last in ranges) for target in own) if gaps == "main" else len(own)
     confidence = confidence_of(pair, span, ranges) if with_confidence else 0.0
-    return Projected(ranges, confidence, left_out=len(own) - kept, own=own)
+    return Projected(ranges, confidence, left_out=len(everything) - kept, own=own)
 
 
 def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float:
@@ -121,25 +154,92 @@ def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float
     return sum(best) / len(best) if best else 0.0
 
 
-def _parts(pair: LinkedPair, own: frozenset[int]) -> list[Span]:
-    """The ranges of ``own``; they are cut only where words linked to something else lie between."""
-    found: list[Span] = []
-    for target in sorted(own):
-        if found and not any(pair.sources[between] for between in range(found[-1][1], target)):
-            found[-1] = found[-1][0], target + 1
-        else:
-            found.append((target, target + 1))
-    return found
-
-
-def _between_neighbours(pair: LinkedPair, span: Span) -> Span | None:
+def _between_neighbours(pair: LinkedPair, span: Span, low: int, high: int) -> Span | None:
     """The unlinked target words between the targets of the nearest linked words before and after the span."""
-    before = next((pair.targets[source] for source in reversed(range(span[0])) if pair.targets[source]), None)
-    after = next((pair.targets[source] for source in range(span[1], pair.source_length) if pair.targets[source]), None)
-    if before is None and after is None:
+    before, after = pair.nearest_linked[0][span[0]], pair.nearest_linked[1][span[1]]
+    if before < 0 and after < 0:
         return None
-    start = max(before) + 1 if before is not None else 0
-    end = min(after) if after is not None else pair.target_length
-    if start >= end or any(pair.sources[target] for target in range(start, end)):
+    start = max(low, max(pair.targets[before]) + 1 if before >= 0 else 0)
+    end = min(high, min(pair.targets[after]) if after >= 0 else pair.target_length)
+    if start >= end or pair.linked_before[start] != pair.linked_before[end]:
         return None
     return start, end
+
+
+@dataclass
+class SpanScore:
+    """Counts over all spans of the gold, and the figures made from them, in percent."""
+
+    spans: int = 0
+    exact_matches: int = 0
+    lost: int = 0
+    common: int = 0
+    """Target words in both the projection and the reference, summed over spans."""
+    projected: int = 0
+    wanted: int = 0
+
+    @property
+    def exact(self) -> float:
+        """Spans whose target words are those of the reference, all of them and no others."""
+        return 100 * self.exact_matches / max(1, self.spans)
+
+    @property
+    def precision(self) -> float:
+        """Words of the projections that are in the reference."""
+        return 100 * self.common / max(1, self.projected)
+
+    @property
+    def recall(self) -> float:
+        """Words of the references that are in the projection."""
+        return 100 * self.common / max(1, self.wanted)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        return 200 * self.common / max(1, self.projected + self.wanted)
+
+
+def gold_spans(gold: Gold, source_length: int, longest: int = LONGEST) -> Iterator[Span]:
+    """The ranges of up to ``longest`` source words that all have a sure link.
+
+    >>> list(gold_spans(Gold({(0, 0), (1, 1)}, set()), 3))
+    [(0, 1), (0, 2), (1, 2)]
+    """
+    linked = {source for source, _ in gold.sure}
+    for start in range(source_length):
+        for end in range(start + 1, min(start + longest, source_length) + 1):
+            if end - 1 not in linked:
+                break
+            yield start, end
+
+
+def score_spans(
+    pairs: Iterable[tuple[Gold, Sequence[Link], int, int]],
+    *,
+    gaps: str = "main",
+    longest: int = LONGEST,
+    contiguous: bool = False,
+) -> SpanScore:
+    """Project every span of every pair (gold, links, source length, target length) through its links and through the
+    sure links of the gold by the same rules, and compare.
+
+    With ``contiguous``, only spans whose sure links make one range without a gap of other words.
+    """
+    score = SpanScore()
+    for gold, links, source_length, target_length in pairs:
+        sure = LinkedPair(source_length, target_length, sorted(gold.sure))
+        given = LinkedPair(source_length, target_length, links)
+        for span in gold_spans(gold, source_length, longest):
+            if contiguous and len(project_span(sure, span, gaps="split").ranges) > 1:
+                continue
+            ours, theirs = (
+                {word for start, end in project_span(side, span, gaps=gaps).ranges for word in range(start, end)}
+                for side in (given, sure)
+            )
+            score.spans += 1
+            score.exact_matches += ours == theirs
+            score.lost += not ours
+            score.common += len(ours & theirs)
+            score.projected += len(ours)
+            score.wanted += len(theirs)
+    return score

@@ -61,6 +61,7 @@ def random_links(rng: random.Random, sources: int, targets: int) -> list[tuple[i
 
 
 def project(line: str, target: str, links, **options) -> MarkedTarget:
+    options = {"gaps": "close", **options}
     marked = parse_markup(line)
     source_words, target_words = space_words(marked.text), space_words(target)
     pair = LinkedPair(len(source_words), len(target_words), links)
