@@ -7,8 +7,8 @@
 --strip        the source without its markup: what has to be translated and aligned.
 --evaluate     how well each file of links carries spans of words, against gold alignments.
 
-Links count the words of the source without its markup. Words are separated by spaces, or found by --words. With --path
-instead of --links a model aligns the lines first.
+Links count the words of the source without its markup. Words are separated by spaces, or found by --words, or made by
+--tokenizer. With --path instead of --links a model aligns the lines first.
 """
 
 from __future__ import annotations
@@ -19,20 +19,25 @@ import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from ..errors import NormalignError
-from ..files import line_without_partner, open_output, read_bitext, read_lines, words_of
+from ..files import display_name, line_without_partner, open_output, read_bitext, read_lines, words_of
 from ..links.formats import AlignmentFile, open_alignment
 from ..links.gold import read_gold, read_links
-from ..projection.evaluate import LONGEST, score_spans
 from ..projection.inserting import project_markup
-from ..projection.label_files import LABEL_FORMATS, read_conll, read_json_labels, write_conll, write_json_labels
-from ..projection.labels import project_labels
-from ..projection.markup import parse_markup, strip_markup
+from ..projection.labels import (
+    LABEL_FORMATS,
+    project_labels,
+    read_conll,
+    read_json_labels,
+    write_conll,
+    write_json_labels,
+)
+from ..projection.markup import Marked, parse_markup
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides, without_garbage_collection
-from ..projection.spans import GAPS, LinkedPair
-from ..text.words import word_finder
+from ..projection.spans import GAPS, LONGEST, LinkedPair, score_spans
+from ..text.words import WordFinder, places_of, word_finder
 from .linked_text_arguments import add_sides, add_words_and_links
 from .model_arguments import (
     add_model_arguments,
@@ -42,6 +47,9 @@ from .model_arguments import (
 )
 from .option_names import format_options, reading_options
 from .reading_arguments import add_reading_arguments, unchosen_aligner
+
+if TYPE_CHECKING:
+    from ..align.both_directions import BitextAligner
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
@@ -58,16 +66,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--evaluate", metavar="GOLD", help="score the projection of spans against GOLD alignments")
     _add_reading(parser)
     how = parser.add_argument_group("how")
-    how.add_argument("--gaps", choices=GAPS, default="close", help="words linked elsewhere within a span: close over "
-                     "them, split the span (labels), or keep its main part alone (close)")  # fmt: skip
+    how.add_argument("--gaps", choices=GAPS, default="main", help="words linked elsewhere within a span: keep its main "
+                     "part alone, close over them, or split the span (labels) (main)")  # fmt: skip
     how.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
     how.add_argument("--entities", action="store_true", help="the source has &amp; and the like, the target has not")
+    how.add_argument("--dita", action="store_true", help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)")
     how.add_argument("--guess", action="store_true", help="a label without links takes what its neighbours leave free")
     how.add_argument("--longest", type=int, default=LONGEST, help=f"words of a span in --evaluate ({LONGEST})")
     add_model_arguments(parser, required=False)
     add_splitting_arguments(parser.add_argument_group("pieces of the model"), words=False)
     add_reading_arguments(parser)
     add_reverse_arguments(parser)
+    parser.set_defaults(words=None, source_language=None, target_language=None)
     writing = parser.add_argument_group("writing")
     writing.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
     writing.add_argument("--report", metavar="FILE", help="what was not simply placed, one line each, as TSV")
@@ -123,8 +133,8 @@ def _strip(args: argparse.Namespace) -> None:
         raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
     lines = (source for source, _ in read_bitext(args.bitext)) if args.bitext else read_lines(args.source)
     with open_output(args.output) as handle:
-        for line in lines:
-            print(strip_markup(line, placeholders=not args.no_placeholders, entities=args.entities), file=handle)
+        for number, line in enumerate(lines, start=1):
+            print(_parsed(args, args.source or args.bitext, number, line).text, file=handle)
 
 
 def _project(args: argparse.Namespace) -> None:
@@ -133,13 +143,19 @@ def _project(args: argparse.Namespace) -> None:
     target_lines = read_lines(args.target) if args.target else iter(())
     if args.bitext:
         source_lines, target_lines = two_sides(args.bitext)
-    sides = _marked_sides(args, source_lines) if args.markup else _labelled_sides(args, kind, source_lines)
-    targets = sides_of(target_lines, word_finder(args.words, language=args.target_language))
+    aligner = _aligner(args) if args.path else None
+    find_source, find_target = (_finder(args, aligner, side) for side in ("source", "target"))
+    sides = (
+        _marked_sides(args, source_lines, find_source)
+        if args.markup
+        else _labelled_sides(args, kind, source_lines, find_source)
+    )
+    targets = sides_of(target_lines, find_target)
     names = args.labels or args.source or args.bitext, args.target or args.bitext
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        if args.path:
-            pairs = _aligned(args, sides, targets, names)
+        if aligner is not None:
+            pairs = _aligned(aligner, sides, targets, names)
         else:
             file = stack.enter_context(_links(args, args.links[0]))
             stack.enter_context(without_garbage_collection())
@@ -157,12 +173,29 @@ def _project(args: argparse.Namespace) -> None:
     _summary(args, counts)
 
 
+def _aligner(args: argparse.Namespace) -> BitextAligner:
+    prepare_torch(args)
+    return unchosen_aligner(args)
+
+
+def _finder(args: argparse.Namespace, aligner: BitextAligner | None, side: str) -> WordFinder:
+    """What finds the words of one side: --words, else the tokenizer, as align does, else spaces."""
+    language = getattr(args, f"{side}_language") or getattr(args, f"{side}_lang") or "en"
+    if args.words or not args.tokenizer:
+        return word_finder(args.words or "spaces", language=language)
+    if aligner is not None:
+        encode = getattr(aligner.forward.host, side)
+        return lambda line: list(encode(line).places)
+    from ..text.subwords import MosesTokenizer
+
+    tokenize = MosesTokenizer(language, args.tokenizer)
+    return lambda line: places_of(line, tokenize(line))
+
+
 def _aligned(
-    args: argparse.Namespace, sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]
+    aligner: BitextAligner, sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]
 ) -> Iterator[tuple[int, Side, Side, LinkedPair]]:
     """Align each pair by the model; see :func:`~fairseq_normalign.projection.pairs.linked_pairs`."""
-    prepare_torch(args)
-    aligner = unchosen_aligner(args)
     number = 0
     while window := list(itertools.islice(sources, WINDOW)):
         others = list(itertools.islice(targets, len(window)))
@@ -212,17 +245,24 @@ def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
     print(f"normalign project: {total} {what}{': ' + found if found else ''}{hint}", file=sys.stderr)
 
 
-def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None) -> Iterator[Side]:
-    find = word_finder(args.words, language=args.source_language)
-    for line in lines or ():
-        marked = parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities)
+def _parsed(args: argparse.Namespace, path: str, number: int, line: str) -> Marked:
+    try:
+        return parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities, dita=args.dita)
+    except NormalignError as error:
+        raise NormalignError.at(display_name(path), number, str(error)) from None
+
+
+def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None, find: WordFinder) -> Iterator[Side]:
+    for number, line in enumerate(lines or (), start=1):
+        marked = _parsed(args, args.source or args.bitext, number, line)
         yield Side(marked.text, find(marked.text), marked=marked)
 
 
-def _labelled_sides(args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None) -> Iterator[Side]:
+def _labelled_sides(
+    args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None, find: WordFinder
+) -> Iterator[Side]:
     if kind == "conll":
         return read_conll(args.labels, word_column=args.word_column, label_column=args.label_column)
-    find = word_finder(args.words, language=args.source_language)
     return read_json_labels(args.labels, lines, find)
 
 

@@ -9,7 +9,8 @@ A line that is empty, or longer than the model's positions, has empty translatio
 
 --markup: the lines have inline tags (HTML, XML, XLIFF) and placeholders; they are translated without, and the
 translations get them back where they belong. --html FILE: the same for every paragraph of a page; out comes a page.
-What cannot be translated stays as it is then.
+Elements with translate="no" or class="notranslate", and code, kbd, samp and var, are not translated. Lines that cannot
+be translated are copied unchanged.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_splitting_arguments(group)
     group.add_argument("--markup", action="store_true", help="lines have inline tags and placeholders, which are kept")
     group.add_argument("--html", metavar="FILE", help="translate a page instead of lines, and keep its tags")
+    group.add_argument(
+        "--dita", action="store_true", help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)"
+    )
     group.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
     search = parser.add_argument_group("search")
     search.add_argument("--beam", type=positive, default=5, metavar="N", help="width of the beam (5)")
@@ -128,12 +132,18 @@ def _marked_lines(
 
     def bare() -> Iterator[str]:
         for line in lines:
-            originals.append((line, parse_markup(line, placeholders=not args.no_placeholders, entities=entities)))
-            yield originals[-1][1].text
+            try:
+                marked = parse_markup(
+                    line, placeholders=not args.no_placeholders, entities=entities, protect=entities, dita=args.dita
+                )
+            except NormalignError as error:
+                raise NormalignError(f"line {len(originals) + 1}: {error}") from None
+            originals.append((line, marked))
+            yield marked.text
 
     for line in translate_lines(aligner, bare(), beam=args.beam):
         original, marked = originals[line.number]
-        originals[line.number] = "", Marked("", [])  # a text of any length is read
+        originals[line.number] = "", Marked("", "", [])  # a text of any length is read
         counts["lines"] += 1
         counts[line.skipped or "translated"] += 1
         counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)

@@ -1,8 +1,8 @@
 """An HTML page taken apart into the lines to translate, and put together again.
 
 A line is what stands between two tags of block elements (paragraphs, list items, headings, table cells) or line breaks:
-text with inline tags. Everything else, scripts and preformatted text included, stays as it is, and so does every element
-with ``translate="no"`` or the class ``notranslate``.
+text with inline tags. Everything else, scripts and preformatted text included, stays as it is, and so do elements with
+``translate="no"`` or the class ``notranslate``.
 
     >>> page = read_document("<h1>Hallo</h1>\\n<p>Ein <b>Haus</b>.</p>")
     >>> page.lines

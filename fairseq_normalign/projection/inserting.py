@@ -1,6 +1,6 @@
 """The tags and placeholders of a source line put into its translation: nested validly, each once, the text as it was.
 
-Placeholders come first: each is a word of the source, and it is linked to itself in the translation, where it is inserted
+Placeholders come first: each is a word of the source, and is linked to itself in the translation, where it is inserted
 if the translation lacks it. Then come the tags, by these rules, next to those of
 :mod:`fairseq_normalign.projection.spans`:
 
@@ -8,8 +8,8 @@ if the translation lacks it. Then come the tags, by these rules, next to those o
 2. A pair takes one range of target words, and lies within the range of every pair it was in. Brackets or quotes around
    the range belong to it, when the source has none there.
 3. Two pairs side by side stay side by side: ranges that overlap are cut apart where fewest linked words are left
-   outside. One goes into the other only where the words cross, or where one would be left without a word; never into one
-   of the same name.
+   outside. One goes into the other only where the words cross, or where one would be left without a word; never into
+   one of the same name.
 4. A pair around no words, or around words without a link, is put, empty, where a lone tag would be.
 5. A lone tag at the start or the end of the line stays there. Elsewhere it goes with the word after it; with the one
    before it when it touches that one alone, or when punctuation follows after a space. If that word has no link, with
@@ -39,6 +39,8 @@ _BRACKETS |= {"“": "”", "„": "“”", "‘": "’", "‚": "‘’"}
 _start, _end = operator.itemgetter(0), operator.itemgetter(1)
 _OPENING, _CLOSING = frozenset(_BRACKETS), frozenset("".join(_BRACKETS.values()))
 
+_REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-f]+|\w+);", re.IGNORECASE)
+"""A character reference; no tag goes into it."""
 _UNALIGNED = "unaligned", "none of its words has a link: left empty"
 _LOST = "lost", "no word is left for it: left empty"
 
@@ -508,6 +510,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> s
     tags, line = marked.tags, texts.target_line
     written: list[str] = []
     done = 0
+    references = [] if entities or "&" not in line else [match.span() for match in _REFERENCE.finditer(line)]
     edges = [0, *(edge for span in texts.raw for edge in span), len(line)]
 
     def text_to(at: int) -> None:
@@ -527,6 +530,9 @@ def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> s
         edge = (before == 0) == (start == 0) and (after == len(marked.full)) == (end == len(line))
         if offset < done or tag.at > after or not edge or marked.full[before:after] != line[start:end]:
             offset = start if to_left else end
+        within = bisect.bisect_right(references, (offset,)) - 1
+        if within >= 0 and references[within][0] < offset < references[within][1]:
+            offset = references[within][1 if to_left else 0]
         text_to(max(offset, done))
         written.append(tag.raw)
 

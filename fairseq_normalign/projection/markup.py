@@ -1,7 +1,7 @@
 """A line with inline markup taken apart: its text, its tags, and its placeholders, each with its place.
 
-HTML, XML and the inline elements of XLIFF and TMX are understood. Nothing is lost: each tag keeps the characters that it
-was written with. The time for a line is proportional to its length.
+HTML, XML and the inline elements of XLIFF and TMX are understood. Nothing is lost: each tag keeps the characters that
+it was written with. The time for a line is proportional to its length.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +18,11 @@ from ..links.decide import Link
 from ..links.formats import AlignedPair, AlignmentFile, JsonLines, Lengths, in_step
 from ..links.pieces import Span
 from ..text.words import WordFinder
-from .labels import Label, LabelSpan
 from .markup import Marked
 from .spans import LinkedPair
+
+if TYPE_CHECKING:
+    from .labels import Label, LabelSpan
 
 
 @dataclass(slots=True)

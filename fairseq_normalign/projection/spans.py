@@ -75,7 +75,9 @@ class LinkedPair:
         ([-1, -1, 1, 1], [1, 1, -1, -1])
         """
         linked = [word if targets else -1 for word, targets in enumerate(self.targets)]
-        after = [-1, *itertools.accumulate(reversed(linked), lambda known, word: known if word < 0 else word)]
+        after = [-1]
+        for word in reversed(linked):
+            after.append(after[-1] if word < 0 else word)
         return [-1, *itertools.accumulate(linked, max)], after[::-1]
 
     def score(self, source: int, target: int) -> float:

@@ -11,8 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.projection.label_files import read_conll, read_json_labels, write_conll, write_json_labels
-from fairseq_normalign.projection.labels import Label, from_bio, project_labels, to_bio
+from fairseq_normalign.projection.labels import (
+    Label,
+    from_bio,
+    project_labels,
+    read_conll,
+    read_json_labels,
+    to_bio,
+    write_conll,
+    write_json_labels,
+)
 from fairseq_normalign.projection.pairs import Side
 from fairseq_normalign.projection.spans import LinkedPair, project_span
 from fairseq_normalign.text.words import space_words, unicode_words
@@ -126,7 +134,7 @@ def test_json_spans_touch_words_and_keep_their_keys(tmp_path):
     ("line", "message"),
     [
         ("x", "labels:1: 'x' is not a line of JSON"),
-        ("[]", "wanted is an object"),
+        ("[]", "expected an object"),
         ('{"spans": []}', "no 'text'"),
         ('{"text": "ab", "spans": [{"start": 0, "end": 3, "label": "A"}]}', "span 0-3 is outside the line"),
         (

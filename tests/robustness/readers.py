@@ -30,7 +30,7 @@ from fairseq_normalign.links.formats.open import LONGEST_SENTENCE
 from fairseq_normalign.links.gold import read_gold
 from fairseq_normalign.links.pieces import Segmentation
 from fairseq_normalign.projection.inserting import project_markup
-from fairseq_normalign.projection.label_files import read_conll, read_json_labels, write_conll
+from fairseq_normalign.projection.labels import read_conll, read_json_labels, write_conll
 from fairseq_normalign.projection.markup import parse_markup
 from fairseq_normalign.projection.spans import LinkedPair
 from fairseq_normalign.show.sources import read_soft
