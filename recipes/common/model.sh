@@ -71,9 +71,12 @@ train_step() {
   if all_trained; then already_there && return; fi
   complete "$BINARY" || fail "there is no binary data yet; run 6_binarize.sh first"
   needs fairseq-train
+  local logs="" run
+  for run in $(runs); do logs+=" $WORK/7_train.${run//\//.}.log"; done
+  printf '\n    logs: %s\n' "$WORK/7_train.*.log"
   # shellcheck disable=SC2046
-  for_each "$(at_once "$(gpus)")" train_model $(runs)
-  done_after
+  with_progress "$MAX_UPDATE" "$logs" for_each "$(at_once "$(gpus)")" train_model $(runs)
+  printf '%-76s ' "" && done_after
 }
 
 must_be_trained() {
@@ -182,11 +185,11 @@ compare_step() {
   printf '    pictures: %s\n' "$RESULTS"
 }
 
-step_with_gold() { # BASE STEP ARGUMENTS...: a step of ours that measures with the gold of a work folder
+step_with_gold() { # BASE STEP ARGUMENTS...: a step of ours that measures with the gold of a work folder, or with EVALUATED=dev
   local base=$1 name=$2
   shift 2
-  step "$name" --data "$base/binary" --languages "$SOURCE" "$TARGET" --text "$base/tokenized/gold.$SOURCE" "$base/tokenized/gold.$TARGET" \
-    --gold "$base/raw/gold.talp" "$@"
+  step "$name" --data "$base/binary" --languages "$SOURCE" "$TARGET" --text "$base/tokenized/${EVALUATED:-gold}.$SOURCE" "$base/tokenized/${EVALUATED:-gold}.$TARGET" \
+    --gold "$base/raw/${EVALUATED:-gold}.talp" "$@"
 }
 
 ceiling_step() {

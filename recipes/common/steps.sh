@@ -44,6 +44,42 @@ logged() { # logged LOG COMMAND...: its output goes to the log; a failure shows 
 
 step() { python -m recipe_steps "$@" || exit; } # a step of our own says itself what is wrong
 
+show_training() { # GOAL LOG...: how far trainings are (updates, loss, time left), again and again until this is killed
+  local goal=$1 pause=30 form='%s\n' line
+  shift
+  if [ -t 2 ]; then pause=2 form='\r\033[K%s'; fi
+  while sleep "$pause" </dev/null >/dev/null 2>&1 && kill -0 $$ 2>/dev/null; do # $$: the step itself
+    line=$(awk -v goal="$goal" -v logs="$*" '
+      function value(name) { return match($0, name "=[0-9.e+-]+") ? substr($0, RSTART + length(name) + 1, RLENGTH - length(name) - 1) : "" }
+      BEGIN { count = split(logs, names, " ")
+        for (n = 1; n <= count; n++) {
+          updates = loss = speed = ""
+          while ((getline < names[n]) > 0) if (/train_inner/) { updates = value("num_updates"); loss = value(" loss"); speed = value("ups") }
+          sub(/.*train[.]/, "", names[n]); sub(/[.]log$/, "", names[n])
+          if (updates == "") { text = text sep names[n] " starting"; sep = ", "; continue }
+          text = text sep names[n] " " updates (goal > 0 ? "/" goal : "") " updates, loss " loss; sep = "; "
+          if (goal > 0 && speed > 0 && (goal - updates) / speed > left) left = (goal - updates) / speed
+        }
+        print "    " text (left > 0 ? sprintf("; about %d min left", left / 60 + 1) : "")
+      }')
+    # shellcheck disable=SC2059
+    printf "$form" "$line" >&2
+  done
+}
+
+with_progress() { # GOAL "LOG LOG" COMMAND...: runs a training and shows how far it is
+  local goal=$1 logs=$2 watcher code=0
+  shift 2
+  # shellcheck disable=SC2086
+  show_training "$goal" $logs &
+  watcher=$!
+  "$@" || code=$?
+  kill "$watcher" 2>/dev/null || true
+  wait "$watcher" 2>/dev/null || true
+  if [ -t 2 ]; then printf '\r\033[K' >&2; fi
+  return "$code"
+}
+
 announce() { # announce WHAT: the line a person reads; done_after or already_there ends it
   printf '%-76s ' "$1"
   started=$SECONDS

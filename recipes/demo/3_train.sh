@@ -24,5 +24,6 @@ train() { # DIRECTION
 announce "3 training $ENCODER_LAYERS+$LAYERS layers for $UPDATES updates, de-en and en-de at once"
 if [ -e "$MODELS/de-en/complete" ] && [ -e "$MODELS/en-de/complete" ]; then already_there && exit; fi
 [ -e "$BINARY/complete" ] || fail "there is no binary data yet; run 2_prepare.sh first"
-both_directions train
-done_after
+printf '\n    3 to 6 minutes on two free cores; logs: %s\n' "$WORK/3_train.*.log"
+with_progress "$UPDATES" "$WORK/3_train.de-en.log $WORK/3_train.en-de.log" both_directions train
+printf '%-76s ' "" && done_after

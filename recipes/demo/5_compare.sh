@@ -15,15 +15,8 @@ compare() { # DIRECTION: the gold is German first, and each direction is symmetr
 }
 
 announce "5 comparing weights, norms and two looks: every layer, both directions"
-if [ -e "$RESULTS/compare.de-en.txt" ] && [ -e "$RESULTS/compare.en-de.txt" ]; then
-  already_there
-else
-  needs_models
-  mkdir -p "$RESULTS"
-  both_directions compare
-  done_after
-fi
-for direction in $DIRECTIONS; do
-  printf '\n== %s ==\n' "$direction"
-  cat "$RESULTS/compare.$direction.txt"
-done
+if [ -e "$RESULTS/compare.de-en.txt" ] && [ -e "$RESULTS/compare.en-de.txt" ]; then already_there && exit; fi
+needs_models
+mkdir -p "$RESULTS"
+both_directions compare
+done_after

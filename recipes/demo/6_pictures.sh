@@ -9,27 +9,16 @@ the_test_set() { # the arguments that view and report share: both models, read w
     --gold "$RAW/test.talp" --gold-format talp --gold-base 1 --no-reverse-gold
 }
 
-best_cell() { # METHOD SETTINGS: its lowest AER in the table of de-en, with setting and layer
-  sed -n '/^AER of every layer/,/^Systems/p' "$RESULTS/compare.de-en.txt" |
-    awk -v method="$1" -v settings="$2" -v layers="$LAYERS" '$1 == method && index(settings, $2) {
-        for (layer = 1; layer <= layers; layer++)
-          if (best == "" || $(layer + 2) < best) { best = $(layer + 2); where = $2 " " layer }
-      }
-      END { print best, where }'
+aer() { # DIRECTION ROW: the AER of a system in the first part of the table that has it
+  awk -v row="$2" '/^Systems/ { found = 1 } found && index($0, row) == 1 { $0 = substr($0, length(row) + 1); sub(/^[^ ]*/, ""); print $1; exit }' \
+    "$RESULTS/compare.$1.txt"
 }
 
-seen() { # METHOD SETTING: as words
-  local aer layer
-  read -r aer _ layer < <(best_cell "$1" "$2")
-  printf '%s by %s at %s (layer %s)' "$aer" "$1" "${2^^}" "$layer"
-}
-
-two_looks() { # WAY: the AER of two looks, of one direction or agreed
-  sed -n '/^Systems/,$p' "$RESULTS/compare.de-en.txt" | awk -v way="$1" '$1 " " $2 == "two looks" && index($3, way) == 1 { print $4 }'
+row() { # TITLE ROW
+  printf '  %-58s %5s  %5s\n' "$1" "$(aer de-en "$2")" "$(aer en-de "$2")"
 }
 
 [ -e "$RESULTS/compare.de-en.txt" ] || fail "there is no table yet; run 5_compare.sh first"
-read -r _ setting _ < <(best_cell norms 'awo awi')
 
 announce "6 drawing sentence $SENTENCE, writing the report"
 if [ -e "$RESULTS/report/index.html" ] && [ -e "$RESULTS/sentence-$SENTENCE.png" ]; then
@@ -46,9 +35,10 @@ else
   done_after
 fi
 shown=${RESULTS#"$PWD"/}
-cat <<END
-
-Seen: lowest AER of de-en $(seen weights awo), $(seen norms "$setting"), $(two_looks norms) by two looks; both directions $(two_looks agreed).
-Look: $shown/report/index.html, $shown/layers.de-en.png, $shown/sentence-$SENTENCE.png
-Your own data: normalign align --path CHECKPOINT --reverse-path CHECKPOINT --source S --target T --bpe-codes CODES -o links.txt
-END
+printf '\n  %-58s %5s  %5s\n' "alignment error rate in percent, best layer; 0 is perfect" de-en en-de
+row "attention weights, at the step that outputs the word" "weights awo best layer"
+row "norms, one step later, when the word is read" "norms awi best layer"
+row "two looks: both steps multiplied" "two looks norms:"
+row "two looks of both directions" "two looks agreed-grow-diag"
+printf 'Look: %s\n' "$shown/sentence-$SENTENCE.png, $shown/report/index.html; all systems: $shown/compare.de-en.txt"
+printf 'Next: %s\n' "normalign align --path CHECKPOINT --reverse-path CHECKPOINT --source S --target T --bpe-codes CODES -o links.txt"
