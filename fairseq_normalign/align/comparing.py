@@ -5,14 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..analysis.choose_readings import choose_readings
-from ..analysis.comparison import Seed
-from ..analysis.decisions import PairDecisions
+import numpy as np
+
+from ..analysis.attention_tables import Table
+from ..analysis.choose_readings import choose_readings, expert_of
+from ..analysis.comparison import Seed, reversed_golds
+from ..analysis.decisions import PairDecisions, check_gold
+from ..analysis.direction_scores import DirectionScores
+from ..analysis.error_rates import DEFAULT_SAMPLING, Sampling
+from ..analysis.factors import METHODS, Combination, factor_tables
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
 from ..jobs import TextPair
-from ..links.decide import Link
-from ..links.experts import TWO_LOOKS
+from ..links.decide import Link, best_sources, decide, normalized
+from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, TWO_LOOKS, Expert
+from ..links.gold import Gold
+from ..links.readings import Reading
+from ..links.score import Counts, count_links
+from ..links.symmetrize import symmetrize
+from ..links.words import to_words
 from .both_directions import BitextAligner
 from .decisions import Survey
 from .directions import Direction, Keep
@@ -91,3 +102,96 @@ def _two_looks(
         return {(name, "forward"): [pair.links for pair in found]}
     alone = [pair.read.links(aligner.forward.level) if pair.read else [] for pair in found]
     return {(name, "forward"): alone, (f"{TWO_LOOKS} agreed-grow-diag", "both"): [pair.links for pair in found]}
+
+
+def measure_factors(
+    aligner: BitextAligner,
+    pairs: Sequence[TextPair],
+    golds: Sequence[Gold],
+    *,
+    sampling: Sampling = DEFAULT_SAMPLING,
+    name: str = "gold",
+    progress: Progress | None = None,
+) -> list[Table]:
+    """Score every combination of look, method, place, decision and direction: see :mod:`..analysis.factors`.
+
+    The best layer and the best head of each model are those with the lowest AER when each word is decided by itself.
+    ``name``: the file of the gold.
+    """
+    encoded = aligner.encode(pairs)
+    directions = [("forward", aligner.forward, encoded[0], list(golds))]
+    if aligner.backward is not None and encoded[1] is not None:
+        directions.append(("reverse", aligner.backward, encoded[1], reversed_golds(golds)))
+    sides: dict[str, dict[tuple[str, str, str], Expert]] = {}
+    softs: dict[str, list[dict[Expert, tuple[np.ndarray, np.ndarray]]]] = {}
+    for which, direction, side, its_golds in directions:
+        decided, _ = _decisions(direction, side, METHODS, False, progress or Progress())
+        check_gold(name, its_golds, decided)
+        sides[which] = _experts_of_factors(direction, decided, its_golds)
+        experts = list(dict.fromkeys(sides[which].values()))
+        softs[which] = [{} for _ in side]
+        for numbers, batch in direction.batches(side):
+            read = direction.aligner.reader.read(batch, [place for one in experts for place in one.places])
+            for number, steps, sentences in zip(numbers, read, batch.sentences, strict=True):
+                source, target = (one.at(direction.level) for one in sentences)
+                for expert in experts:
+                    softs[which][number][expert] = expert.combine(
+                        [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
+                    )
+
+    null = aligner.forward.aligner.options.null
+    counts: dict[Combination, Counts] = {}
+    readings: dict[Combination, str] = {}
+    for choices in sides["forward"]:
+        experts = [side[choices] for side in sides.values()]
+        for decision, how in (("argmax", "argmax"), ("agreement", "grow-diag")):
+            alone: list[list[list[Link]]] = []
+            for (which, _, _, its_golds), expert in zip(directions, experts, strict=True):
+                links: list[list[Link]] = [[] for _ in its_golds]
+                for number, found in enumerate(softs[which]):
+                    if found:
+                        soft, nothing = found[expert]
+                        links[number] = decide(soft, how, null=nothing, policy=null, floor=OWN_AGREEMENT_FLOOR)[0]
+                alone.append(links)
+                one = Combination(*choices, decision, which)
+                counts[one], readings[one] = count_links(its_golds, links), str(expert)
+            if len(experts) == 1:
+                continue
+            together: list[list[Link]] = [[] for _ in golds]
+            for number, both in enumerate(zip(*softs.values(), strict=True)):
+                if decision == "argmax":
+                    turned = [(source, target) for target, source in alone[1][number]]
+                    together[number] = symmetrize(alone[0][number], turned, "grow-diag")
+                elif all(both):
+                    rows = [
+                        np.where((best_sources(soft, nothing, null) >= 0)[:, None], normalized(soft), 0)
+                        for soft, nothing in (side[expert] for side, expert in zip(both, experts, strict=True))
+                    ]
+                    together[number] = decide(rows[0], "agreed-grow-diag", backward=rows[1], floor=AGREEMENT_FLOOR)[0]
+            one = Combination(*choices, decision, "both")
+            counts[one], readings[one] = count_links(golds, together), " and ".join(map(str, experts))
+    return factor_tables(counts, readings, sampling)
+
+
+def _experts_of_factors(
+    direction: Direction, decided: Sequence[PairDecisions | None], golds: Sequence[Gold]
+) -> dict[tuple[str, str, str], Expert]:
+    """What is read for each look, method and place (see :mod:`..analysis.factors`)."""
+    scores = DirectionScores(golds, [decided], DEFAULT_SAMPLING)
+    present = [pair for pair in decided if pair is not None]
+    found = {}
+    for method in METHODS:
+        choice = choose_readings(present, layers=direction.aligner.reader.layers, method=method)
+        best: dict[str, list[Reading]] = {"layer": [], "head": [], "chosen": []}
+        for step in ("awi", "awo"):
+            best["layer"].append(Reading(method, scores.best_layers((method, step))[0], None, step))
+            layer, head = scores.best_heads((method, step))[0]
+            best["head"].append(Reading(method, layer, head, step))
+            ranked = [one.reading for one in choice.ranked if one.reading.step == step]
+            ranked += [one for one in choice.expert.readings if one.step == step]  # the default, of too little text
+            best["chosen"] += ranked[:1]
+        for place, (after, before) in best.items():
+            found["awo", method, place] = Expert((before,), (1.0,))
+            found["awi", method, place] = Expert((after,), (1.0,))
+            found["two", method, place] = choice.expert if place == "chosen" else expert_of([after, before])
+    return found

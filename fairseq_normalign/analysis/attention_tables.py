@@ -47,6 +47,8 @@ class Table:
     note: str = ""
     detail: bool = False
     """Whether it is long: shown only in files."""
+    digits: int = 3
+    """Decimals of the numbers where a person reads them."""
 
 
 class Analysis(ABC):

@@ -70,6 +70,14 @@ class DirectionScores:
         """Return the layer with the lowest AER, for each seed."""
         return self.aer_of_layers(choice).argmin(axis=1).tolist()
 
+    def best_heads(self, choice: MethodSetting) -> list[tuple[int, int]]:
+        """Return the layer and head with the lowest AER, for each seed."""
+        return [self._layer_and_head(choice, place) for place in self.aer_of_heads(choice).argmin(axis=1).tolist()]
+
+    def _layer_and_head(self, choice: MethodSetting, place: int) -> tuple[int, int]:
+        sizes = [len(layer) for layer in self.examples[0].heads[choice]]
+        return [(layer, head) for layer, size in enumerate(sizes) for head in range(size)][place]
+
     def best_choice(self, method: str) -> MethodSetting:
         """Return the method with the step in which its best layers have the lowest AER."""
         choices = [choice for choice in self.choices if choice[0] == method]

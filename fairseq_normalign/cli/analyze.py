@@ -37,7 +37,7 @@ from ..analysis.attention_tables import (
 )
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
-from ..show.tables import STYLES, render_tables
+from ..show.tables import TABLE_STYLES, render_tables
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -94,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_format_arguments(heads, "gold")
     heads.add_argument("--relevance", type=positive, metavar="N", help="LRP relevance on the first N pairs; slow")
     writing = parser.add_argument_group("writing")
-    writing.add_argument("--style", choices=STYLES[:3], default="table", help="(table)")
+    writing.add_argument("--style", choices=TABLE_STYLES, default="table", help="(table)")
     writing.add_argument("--figure", metavar="FILE", help="draw it (.png, .svg, .pdf)")
     writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
     writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")

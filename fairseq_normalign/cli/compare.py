@@ -4,6 +4,9 @@ All layers and heads of weights and norms, at the step where a word is the outpu
 come from one forced pass; two looks, and both directions with --reverse-path, are rows beside them. The table has the
 best five; --full and the other styles have everything. Several checkpoints after --path are seeds of one set-up: mean
 and spread. Intervals are the middle 95% of AERs on resamplings of the sentences.
+
+--factors shows instead what each choice brings: every combination of look (AWO, AWI, both), method (weights, norms),
+layer or head, decision and direction, with paired tests.
 """
 
 from __future__ import annotations
@@ -24,7 +27,7 @@ from ..links.gold import Gold, read_gold, read_links
 from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..show.figures import figure_format
 from ..show.plots import draw_layers
-from ..show.tables import STYLES, render_comparison
+from ..show.tables import STYLES, TABLE_STYLES, render_comparison, render_tables
 from ..version import __version__
 from .model_arguments import (
     add_model_arguments,
@@ -69,12 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"with --reverse-path, separated by commas: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the "
         "soft alignments are multiplied first (grow-diag,agreed-grow-diag)",
     )
+    group.add_argument("--factors", action="store_true", help="what each choice brings, by every combination of them")
     group.add_argument("--limit", type=positive, metavar="N", help="the first N sentences only")
     group.add_argument("--bootstrap", type=positive, default=1000, metavar="N", help="resamplings (1000)")
     group.add_argument("--seed", type=int, default=12345, help="seed of the resamplings (12345)")
     add_null_arguments(group)
     writing = parser.add_argument_group("writing")
-    writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
+    writing.add_argument(
+        "--style", choices=tuple(dict.fromkeys((*STYLES, *TABLE_STYLES))), default="table", help="(table)"
+    )
     writing.add_argument("--full", action="store_true", help="every layer and system, not the best five alone")
     writing.add_argument("--digits", type=int, default=1, help="decimals of percentages (1)")
     writing.add_argument("--figure", metavar="FILE", help="draw the AER of every layer (.png, .svg, .pdf)")
@@ -88,6 +94,12 @@ def run(args: argparse.Namespace) -> None:
     ways, added = _check(args)
     methods = method_list(args.methods)
     pairs, golds = _read(args)
+    sampling = Sampling(args.bootstrap, args.seed)
+    if args.factors:
+        text = _factors(args, pairs, golds, sampling)
+        with open_output(args.output) as handle:
+            handle.write(text)
+        return
     others = {name: _links(args, file, len(golds)) for name, file in added.items()}
     seeds = [
         _seed(
@@ -101,7 +113,6 @@ def run(args: argparse.Namespace) -> None:
         )
         for path, reverse in zip(args.path, args.reverse_path or [None] * len(args.path), strict=True)
     ]
-    sampling = Sampling(args.bootstrap, args.seed)
     found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
     found = replace(found, signature=_signature(args, len(golds)))
     if args.figure:
@@ -118,6 +129,10 @@ def _check(args: argparse.Namespace) -> tuple[list[str], dict[str, str]]:
         )
     if not 0 <= args.digits <= 17:
         raise NormalignError(f"--digits is from 0 to 17, not {args.digits}")
+    if args.style not in (TABLE_STYLES if args.factors else STYLES):
+        raise NormalignError(f"--style {args.style} is for the table {'without' if args.factors else 'of'} --factors")
+    if args.factors and (len(args.path) > 1 or args.add or args.figure):
+        raise NormalignError("--factors compares the readings of one model: one --path, without --add and --figure")
     if args.seed < 0:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
     ways = [way for way in args.symmetrize.split(",") if way]
@@ -187,6 +202,15 @@ def _seed(
     check_gold(args.gold, golds, seed.forward)
     warn_of_unknown_pieces("normalign compare", aligner)
     return seed
+
+
+def _factors(args: argparse.Namespace, pairs: Sequence[TextPair], golds: Sequence[Gold], sampling: Sampling) -> str:
+    from ..align.comparing import measure_factors
+
+    aligner = bitext_aligner(args, path=args.path[0], reverse_path=(args.reverse_path or [None])[0])
+    warn_of_text("normalign compare", aligner, pairs)
+    tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold)
+    return render_tables(tables, args.style, f"factors|{_signature(args, len(golds))}", more="more in --style tsv")
 
 
 def _signature(args: argparse.Namespace, sentences: int) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..analysis.comparison import Comparison
 
 STYLES = ("table", "tsv", "json", "latex")
+TABLE_STYLES = ("table", "tsv", "json", "markdown")
 READING_STYLES = ("table", "tsv", "json", "heads")
 
 _LATEX = str.maketrans({letter: f"\\{letter}" for letter in "&%$#_{}"} | {"\\": r"\textbackslash{}", "~": r"\~{}"})
@@ -317,7 +318,10 @@ def render_readings(choices: Sequence[ReadingChoice], style: str = "table", *, r
 def render_tables(
     tables: Sequence[Table], style: str = "table", signature: str = "", *, more: str = "more as tsv"
 ) -> str:
-    """Return tables as table, tsv or json; the style "table" names the long ones only, introduced by ``more``."""
+    """Return tables in one of :data:`TABLE_STYLES`.
+
+    Where a person reads them ("table", "markdown") the long ones are only named, introduced by ``more``.
+    """
 
     def shown(cell: Cell, digits: int) -> str:
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
@@ -348,8 +352,15 @@ def render_tables(
         if not table.detail:
             first = table.rows[0] if table.rows else ()
             words = next((place for place, cell in enumerate(first) if not isinstance(cell, str)), len(first)) or 1
-            note = f"({table.note})\n" if table.note else ""
-            parts.append(f"{table.name}\n\n{columns(rows(table, 3), words)}{note}")
+            head, *body = rows(table, table.digits)
+            if style == "markdown":
+                note = f"\n{table.note}\n" if table.note else ""
+                lines = [head, ["---"] * len(head), *body]
+                cells = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+                text = "".join(f"| {' | '.join(line)} |\n" for line in cells)
+            else:
+                note, text = f"({table.note})\n" if table.note else "", columns([head, *body], words)
+            parts.append(f"{table.name}\n\n{text}{note}")
     if long:
         parts.append(f"{more}: {'; '.join(long)}\n")
     return "\n".join([*parts, f"signature: {signature}\n"])

@@ -185,3 +185,43 @@ def test_compare_has_rows_of_two_looks(tiny_pair, gold, tmp_path):
     links = read_links(tmp_path / "links", base=0, reverse=False)
     assert both["figure"]["aer"] == pytest.approx(score(read_gold(gold, base=0, reverse=False), links).aer)
     assert ("forward", "two looks norms:1:awi,norms:3:awo^0.5") in systems
+
+
+def test_factors_score_as_compare_does(tiny_pair, gold, capsys):
+    """Combinations that compare has too, and every combination once."""
+    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--style", "json"]
+    assert run("compare", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
+    systems = {(one["direction"], one["name"]): one["figure"] for one in json.loads(capsys.readouterr().out)["systems"]}
+    assert run("compare", "--factors", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
+    long = tables["every combination"]
+    assert long["columns"][5:] == ["readings", "aer", "low", "high"]
+    found = {tuple(row[:5]): row[5:] for row in long["rows"]}
+    assert len(found) == len(long["rows"]) == 3 * 2 * 3 * 2 * 3
+    for method in ("weights", "norms"):
+        for step in ("awo", "awi"):
+            for place in ("layer", "head"):
+                for direction in ("forward", "reverse") if place == "layer" else ("forward",):
+                    expected = systems[direction, f"{method} {step} best {place}"]
+                    _, *figures = found[step, method, place, "argmax", direction]
+                    assert figures == pytest.approx([100 * expected[key] for key in ("aer", "low", "high")])
+    expert = "norms:1:awi,norms:3:awo^0.5"
+    for direction, name in (("forward", f"two looks {expert}"), ("both", "two looks agreed-grow-diag")):
+        read, aer, *_ = found["two", "norms", "chosen", "agreement", direction]
+        assert expert in read
+        assert aer == pytest.approx(100 * systems[direction, name]["aer"])
+    steps = [row[1:3] for row in tables["what each step brings"]["rows"]]
+    assert [aer for aer, _ in steps[1:]] == pytest.approx(
+        [steps[k][0] + steps[k + 1][1] for k in range(len(steps) - 1)]
+    )
+
+
+def test_factors_of_one_direction_as_markdown(tiny_pair, gold, capsys):
+    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--factors"]
+    assert run("compare", *tiny_pair.arguments(), *options, "--style", "markdown") == 0
+    text = capsys.readouterr().out
+    assert "| look | method | read at | one direction, argmax | one direction, agreement |\n| --- |" in text
+    assert "the second direction" not in text
+    assert run("compare", *tiny_pair.arguments(), *options, "--style", "latex") == 2
+    assert run("compare", *tiny_pair.arguments(), *options, "--add", "x=y") == 2
+    assert "--factors compares the readings of one model" in capsys.readouterr().err
