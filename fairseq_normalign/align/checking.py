@@ -59,8 +59,8 @@ class Checker:
                 results.append(result.skipped or str(pair))
                 continue
             evidence = PairEvidence(
-                source=pair[0].sentence.words,
-                target=pair[1].sentence.words,
+                source=pair[0].given_words,
+                target=pair[1].given_words,
                 agreed=_agreed(result, both=other is not None),
                 links=result.links,
                 forward=gains[number],

@@ -117,14 +117,17 @@ def svg_grid(
     '<svg'
     """
     labels = [[_cut(one_line(word), _LONGEST) for word in side] for side in (source, target)]
-    left, top = (10 + _LETTER * max((_width(word) for word in side), default=0) for side in (labels[1], labels[0]))
+    left, above = (10 + _LETTER * max((_width(word) for word in side), default=0) for side in (labels[1], labels[0]))
+    top = above + (22 if title else 0)
     wide = max(left + _CELL * len(source), _LETTER * _width(title)) + 4
-    high = top + _CELL * len(target) + (26 if title else 4)
+    high = top + _CELL * len(target) + 4
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{html.escape(title or "alignment")}" '
         f'width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" font-size="13" '
         'font-family="system-ui, sans-serif" fill="none">'
     ]
+    if title:
+        parts.append(f'<text fill="currentColor" font-weight="600" x="2" y="14">{html.escape(title)}</text>')
     for column, word in enumerate(labels[0]):
         x, y = left + _CELL * column + 14.5, top - 6
         parts.append(
@@ -159,8 +162,6 @@ def svg_grid(
             elif gold is not None and link in gold.sure:
                 circle = f'cx="{x + 10:.1f}" cy="{y + 10:.1f}" r="8"'
                 parts.append(f'<circle class="missed" {circle} stroke="#b8901f" stroke-width="1.8"/>')
-    if title:
-        parts.append(f'<text fill="currentColor" x="2" y="{high - 6:.1f}">{html.escape(title)}</text>')
     return "".join([*parts, "</svg>"])
 
 
