@@ -12,7 +12,7 @@ import torch
 from fairseq_normalign.analysis.attention_batch import PAD
 from fairseq_normalign.hosts.fairseq.dictionaries import dictionary_inventory
 from fairseq_normalign.hosts.fairseq.fairseq_lm import MaskedObserver
-from fairseq_normalign.hosts.fairseq.recording import attention_layers, read_attention
+from fairseq_normalign.hosts.fairseq.model import FairseqModel
 from fairseq_normalign.hosts.observer import observe
 from fairseq_normalign.methods.block import decomposition_error
 from fairseq_normalign.text.encoding import LineEncoder
@@ -23,11 +23,11 @@ from tests.methods.tiny_models import dictionary, tiny_batch, tiny_transformer
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 def test_lengths_are_those_of_the_transformed_vectors(kind):
     model = tiny_transformer()
+    host, blocks = FairseqModel(model), {}
     batch = tiny_batch(model.decoder.dictionary)
-    previous = torch.tensor([[2, 5, 6], [2, 7, 8]])
-    blocks = read_attention(model, kind, batch.encoder_input, previous, lambda block: block)
-    for block, layer in zip(blocks, attention_layers(model, kind), strict=True):
-        attention = layer.encoder_attn if kind == "cross" else layer.self_attn
+    host.read_layers(batch, range(host.count(kind)), blocks.__setitem__, kind=kind, blocks=True)
+    for index, part in enumerate(host.attention(kind)):
+        block, attention = blocks[index], part.attention
         seen = observe(block, mixing=True)
         for sentence in range(2):
             for head in range(2):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.recording import read_attention
+from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.methods.block import (
     VARIANTS,
     BlockNorms,
@@ -19,8 +19,11 @@ from fairseq_normalign.methods.records import KINDS
 
 @pytest.fixture
 def blocks(model, batch):
-    tokens = dataclasses.replace(batch, targets=batch.targets[:2]).decoder_input()
-    return {kind: read_attention(model, kind, batch.encoder_input, tokens, lambda block: block) for kind in KINDS}
+    two = dataclasses.replace(batch, targets=batch.targets[:2], rows=range(2))
+    host, found = FairseqModel(model), {kind: {} for kind in KINDS}
+    for kind in KINDS:
+        host.read_layers(two, range(host.count(kind)), found[kind].__setitem__, kind=kind, blocks=True, outputs=True)
+    return {kind: list(blocks.values()) for kind, blocks in found.items()}
 
 
 def parts_by_hand(block, variant):

@@ -51,11 +51,11 @@ def test_epsilon_is_input_times_gradient_with_weights_and_scales_held(view, monk
     monkeypatch.setattr("torch.nn.functional.layer_norm", held_norm)
     monkeypatch.setattr("fairseq.utils.softmax", lambda x, dim, onnx_trace=False: torch.softmax(x, dim).detach())
     seen = []
-    first = view.model.encoder.layers[0], view.model.decoder.layers[0]
+    first = view._model.module.encoder.layers[0], view._model.module.decoder.layers[0]
     handles = [layer.register_forward_pre_hook(lambda module, args: seen.append(args[0])) for layer in first]
     with torch.enable_grad():
         embeddings = view.source_embeddings.clone().requires_grad_()
-        view.model.decoder.embed_tokens.requires_grad_(True)
+        view._model.module.decoder.embed_tokens.requires_grad_(True)
         scores = view.scores(view.features(embeddings))
         for step in range(scores.size(1)):
             of_source, of_prefix = torch.autograd.grad(scores[:, step].sum(), seen, retain_graph=True)
@@ -64,7 +64,7 @@ def test_epsilon_is_input_times_gradient_with_weights_and_scales_held(view, monk
                 torch.testing.assert_close(ours[:, step], by_hand.detach(), atol=1e-7, rtol=1e-6)
     for handle in handles:
         handle.remove()
-    view.model.decoder.embed_tokens.requires_grad_(False)
+    view._model.module.decoder.embed_tokens.requires_grad_(False)
 
 
 def slowly(relevance, parts, alpha):

@@ -106,15 +106,13 @@ def start(arguments: Sequence[object], command: Sequence[str] = NORMALIGN, **opt
 def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
     """fairseq-generate or fairseq-interactive in this process: exit code and the line a user would see last.
 
-    What the command's own hook for errors makes of an exception is asked of the hook; an exception that it would show
-    as a traceback is raised.
+    What the command would report in one line is returned; an exception that it would show as a traceback is raised.
     """
     import importlib
 
     from fairseq import options
-    from fairseq_normalign.hosts.fairseq.error_lines import ending
 
-    from fairseq_normalign.hosts.fairseq.patches import register
+    from fairseq_normalign.hosts.fairseq.patches import _ending, register
 
     register()
     module = importlib.import_module(f"fairseq_cli.{command.removeprefix('fairseq-')}")
@@ -126,10 +124,10 @@ def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
     except SystemExit as end:
         return int(end.code or 0), ""
     except BaseException as error:
-        found = ending(error)
-        if found is None:
+        code, message = _ending(error)
+        if code is None:
             raise
-        return found
+        return code, message
     finally:
         with contextlib.suppress(AttributeError):
             sys.modules.pop("fairseq_cli.interactive", None)

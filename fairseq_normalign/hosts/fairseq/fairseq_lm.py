@@ -16,10 +16,11 @@ from ...text.subwords import MosesTokenizer
 from ...text.vocabulary import scheme_of_dictionary
 from ..observer import OneSided, Take
 from ..options import ModelOptions
+from ..reading import recorded
 from .dictionaries import dictionary_inventory, load_dictionary
 from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
+from .model import every_layer_of, plain_attention, sublayer, teacher_forcing
 from .patches import register
-from .recording import blocks_recorded, projections_of_attention, teacher_forcing
 
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
 
@@ -82,7 +83,7 @@ class MaskedObserver(OneSided):
         self._lines = encoder
         self._dictionary = dictionary
         self._model = model
-        self._layers = [self._encoder.layers[number] for number in range(len(self._encoder.layers))]
+        self._parts = [sublayer(layer, "encoder") for layer in every_layer_of(self._encoder.layers)]
         mask = dictionary.index("<mask>")
         super().__init__(
             dictionary_inventory(dictionary),
@@ -99,12 +100,14 @@ class MaskedObserver(OneSided):
         """Send pieces through the encoder."""
         device = next(self._model.parameters()).device
         tokens = tokens.masked_fill(~real, self._dictionary.pad()).to(device)
+        attentions = [part.attention for part in self._parts]
         with (
             teacher_forcing(self._model),
-            blocks_recorded(self._layers, "encoder", range(len(self._layers)), take),
+            plain_attention(attentions),
+            recorded(self._parts, "encoder", range(len(self._parts)), take, blocks=True),
         ):
             self._encoder(tokens)
 
     def projections(self) -> list[Projections]:
         """Return the parameters of f, one entry per layer."""
-        return [projections_of_attention(layer.self_attn) for layer in self._layers]
+        return [part.projections() for part in self._parts]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import copy
-import threading
-import warnings
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ...analysis.attention_batch import Inventory, Projections
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...links.pieces import Span
 from ...text.encoding import Line, LineEncoder, line_of_pieces
@@ -22,100 +19,12 @@ from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.tags import TAGS
 from ...text.vocabulary import Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
-from ..evaluating import evaluating
 from ..options import ModelOptions
-from ..protocol import Batch, Hypothesis, Pair, Take
+from ..protocol import Batch, Hypothesis, Pair
+from ..reading import evaluating
 from .dictionaries import dictionary_inventory
 from .loading import LoadedModels, load_models
-from .recording import (
-    attention_layers,
-    decoder_layers,
-    projections_of_attention,
-    run_decoder,
-    run_recorded,
-    teacher_forcing,
-)
-from .whole_model import ForcedView, forced_view
-
-
-class FairseqModel:
-    """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
-
-    def __init__(self, module: nn.Module, *, tags: int = 0) -> None:
-        """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error.
-
-        ``tags``: how many target positions are taken by language tags.
-        """
-        self._tags = tags
-        self.module: Any = module
-        self._layers = len(decoder_layers(module))
-        self._turns = threading.RLock()  # hooks stand on the module: two threads would see each other's tensors
-
-    @property
-    def name(self) -> str:
-        """The name of the model's class."""
-        return type(self.module).__name__
-
-    @property
-    def layers(self) -> int:
-        """How many decoder layers it has."""
-        return self._layers
-
-    def count(self, kind: str = "cross") -> int:
-        """Return how many layers have the attention of ``kind``."""
-        return len(attention_layers(self.module, kind))
-
-    def projections(self, kind: str) -> list[Projections]:
-        """Return the parameters of the transformation f of every layer of ``kind``."""
-        name = "encoder_attn" if kind == "cross" else "self_attn"
-        return [projections_of_attention(getattr(layer, name)) for layer in attention_layers(self.module, kind)]
-
-    @property
-    def max_positions(self) -> tuple[int, int]:
-        """How many source and target positions it has."""
-        source, target = self.module.max_positions()
-        return source, target - self._tags
-
-    @property
-    def precision(self) -> torch.dtype:
-        """The type of its parameters."""
-        return next(self.module.parameters()).dtype
-
-    def read_layers(
-        self,
-        batch: Batch,
-        layers: Sequence[int],
-        take: Take,
-        *,
-        kind: str = "cross",
-        blocks: bool = False,
-        outputs: bool = False,
-        encoded: Any = None,
-    ) -> None:
-        """Run one forced pass and hand out the records of ``layers``, as the protocol says."""
-
-        def run() -> None:
-            encoder_out = self._encoder_out(batch, encoded)
-            if kind != "encoder":
-                run_decoder(self.module, batch.decoder_input().to(batch.source_padding.device), encoder_out)
-
-        with self._turns, teacher_forcing(self.module):
-            run_recorded(self.module, run, layers, take, kind=kind, blocks=blocks, outputs=outputs)
-
-    def _encoder_out(self, batch: Batch, encoded: Any) -> Any:
-        """One row per target; rows are repeated or left out only where they are not those of the sources."""
-        encoder_out = encoded if encoded is not None else self.module.encoder(**batch.encoder_input)
-        device = batch.source_padding.device
-        rows = torch.as_tensor(list(batch.rows), device=device)
-        if torch.equal(rows, torch.arange(batch.source_padding.size(0), device=device)):
-            return encoder_out
-        return self.module.encoder.reorder_encoder_out(copy.copy(encoder_out), rows)  # some reorder in place
-
-    @contextmanager
-    def view(self, batch: Batch) -> Iterator[ForcedView]:
-        """Return the whole model with the targets forced."""
-        with self._turns, forced_view(self.module, batch) as view:
-            yield view
+from .model import FairseqModel, teacher_forcing
 
 
 def encode_batch(
@@ -218,7 +127,7 @@ class FairseqModels(TaskBatches):
 
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         modules = [model.module for model in self.models]
-        with self.models[0]._turns, ExitStack() as stack:
+        with self.models[0].taking_turns(), ExitStack() as stack:
             for module in modules:
                 stack.enter_context(evaluating(module))
             generator = self.task.build_generator(modules, Namespace(**options))
@@ -248,7 +157,6 @@ def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> T
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
-    warnings.filterwarnings("ignore", message="Support for mismatched key_padding_mask", module="torch")
     languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
     loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
     for module in loaded.models:

@@ -27,7 +27,7 @@ from .checkpoints import check_names
 from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
 from .dictionaries import load_dictionary
 from .frame import Frame, framed
-from .recording import decoder_layers, make_readable
+from .model import decoder_layers, make_readable
 
 SUFFIX = "_normalign"
 """Our tasks are named after those they extend."""

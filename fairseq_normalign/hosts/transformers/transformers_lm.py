@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory, Projections
 from ...errors import MissingExtra, NormalignError
-from ...methods.records import Attention, AttentionBlock, Norm, widened
 from ..observer import OneSided, Take
-from ..projections import projections_of
+from ..reading import Sublayer, evaluating, recorded
 
 
 class BertObserver(OneSided):
@@ -27,7 +23,7 @@ class BertObserver(OneSided):
         self._model, self._tokenizer = _load(path)
         self._model.to(device).eval()
         self._device = device
-        self._layers = _layers(self._model, path)
+        self._parts = _parts(self._model, path)
         vocabulary = self._tokenizer.get_vocab()
         symbols = [""] * (max(vocabulary.values()) + 1)
         for symbol, number in vocabulary.items():
@@ -50,9 +46,7 @@ class BertObserver(OneSided):
     def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
         """Send pieces through the model."""
         padding = self._tokenizer.pad_token_id or 0
-        with contextlib.ExitStack() as stack, torch.no_grad():
-            for index, layer in enumerate(self._layers):
-                stack.enter_context(_hooked(index, layer.attention, take))
+        with evaluating(self._model), recorded(self._parts, "encoder", range(len(self._parts)), take, blocks=True):
             self._model(
                 input_ids=tokens.masked_fill(~real, padding).to(self._device),
                 attention_mask=real.long().to(self._device),
@@ -60,8 +54,7 @@ class BertObserver(OneSided):
 
     def projections(self) -> list[Projections]:
         """Return the parameters of f, one entry per layer."""
-        parts = [(layer.attention.self, layer.attention.output.dense) for layer in self._layers]
-        return [projections_of(attention.num_attention_heads, attention.value, out) for attention, out in parts]
+        return [part.projections() for part in self._parts]
 
 
 def is_bert(path: str | Path) -> bool:
@@ -106,53 +99,20 @@ def _load(path: str | Path) -> tuple[Any, Any]:
     return model, tokenizer
 
 
-def _layers(model: nn.Module, path: str | Path) -> list[Any]:
+def _parts(model: nn.Module, path: str | Path) -> list[Sublayer]:
     layers = list(getattr(getattr(model, "encoder", None), "layer", []))
-    parts = ("self.value", "output.dense", "output.LayerNorm")
-    for layer in layers:
-        names = dict(getattr(layer, "attention", torch.nn.Identity()).named_modules())
-        if not all(part in names for part in parts):
-            layers = []
-            break
-    if not layers:
+    needed = ("attention.self.query", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm")
+    if not layers or any(name not in dict(layer.named_modules()) for layer in layers for name in needed):
         raise NormalignError(f"{path}: {type(model).__name__} cannot be read; models built like BERT and RoBERTa can")
-    return layers
-
-
-@contextlib.contextmanager
-def _hooked(index: int, attention: Any, take: Take) -> Iterator[None]:
-    """Hooks on the attention, its value projection and its LayerNorm: together they see the block."""
-    seen: dict[str, Any] = {}
-
-    def see_value(module: nn.Module, args: tuple, output: Tensor) -> None:
-        seen.update(inputs=args[0], values=output)
-
-    def see_weights(module: nn.Module, args: tuple, output: tuple) -> None:
-        seen["weights"] = output[1] if len(output) > 1 else None
-
-    def hand_over(norm: nn.LayerNorm, args: tuple[Tensor], output: Tensor) -> None:
-        if seen.get("weights") is None:
-            raise NormalignError(f"layer {index + 1} returns no attention weights")
-        dense = attention.output.dense
-        record = AttentionBlock(
-            kind="encoder",
-            attention=Attention(seen["weights"], seen["values"], dense.weight, dense.bias),
-            inputs=seen["inputs"],
-            value_weight=attention.self.value.weight,
-            value_bias=attention.self.value.bias,
-            residual=seen["inputs"],
-            output=output,
-            norm_after=Norm(args[0], norm.weight, norm.bias, norm.eps),
+    return [
+        Sublayer(
+            layer.attention.self,
+            layer.attention.self.query,
+            layer.attention.self.value,
+            layer.attention.output.dense,
+            layer.attention.self.num_attention_heads,
+            layer.attention.output.LayerNorm,
+            layer.output.LayerNorm,
         )
-        take(index, widened(record))
-
-    handles = [
-        attention.self.value.register_forward_hook(see_value),
-        attention.self.register_forward_hook(see_weights),
-        attention.output.LayerNorm.register_forward_hook(hand_over),
+        for layer in layers
     ]
-    try:
-        yield
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -19,8 +19,8 @@ import torch
 from fairseq.tasks import register_task
 from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
 
+from fairseq_normalign.hosts.fairseq.model import make_readable
 from fairseq_normalign.hosts.fairseq.patches import register
-from fairseq_normalign.hosts.fairseq.recording import make_readable
 
 register()
 

@@ -11,11 +11,11 @@ import torch
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
-from fairseq_normalign.hosts.fairseq.patches import register
-from fairseq_normalign.hosts.fairseq.recording import (
+from fairseq_normalign.hosts.fairseq.model import (
     decoder_layers,
     make_readable,
 )
+from fairseq_normalign.hosts.fairseq.patches import register
 from fairseq_normalign.hosts.protocol import Batch
 from fairseq_normalign.methods.norms import decomposition_error
 from tests.conftest import TINY_MODEL

@@ -9,7 +9,6 @@ import torch
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.transformers.model import TransformersModel
-from fairseq_normalign.hosts.transformers.structure import Structure
 from fairseq_normalign.methods import get_method
 from fairseq_normalign.methods.block import decomposition_error as block_error
 from fairseq_normalign.methods.norms import decomposition_error
@@ -31,7 +30,7 @@ def asked_for(model, left=False):
 
 def slow_norms(structure, layer, weights, states):
     """The obvious formula, over [B, H, T, S, C]."""
-    part = structure.cross[layer]
+    part = structure.attention("cross")[layer]
     batch, length, _ = states.shape
     values = part.value(states).view(batch, length, part.heads, -1)
     project = part.out.weight.view(part.out.weight.size(0), part.heads, -1)
@@ -43,7 +42,7 @@ def slow_norms(structure, layer, weights, states):
 @pytest.mark.parametrize("family", sorted(FAMILIES))
 def test_norms_and_weights_equal_the_slow_formula(family, left):
     model = tiny_model(family, attn_implementation="eager")
-    structure, batch = Structure(model), tiny_batch(model, left=left)
+    structure, batch = TransformersModel(model), tiny_batch(model, left=left)
     states = structure.encoder(**batch.encoder_input).last_hidden_state
     found = read(model, [0, 1, 2], left=left)
     for layer, weights in enumerate(asked_for(model, left)):
@@ -70,9 +69,9 @@ def test_the_parts_add_up_to_what_the_layer_returned(family):
 def test_the_decoder_stops_after_the_highest_layer(family, blocks):
     model = tiny_model(family)
     ran = []
-    for number, layer in enumerate(Structure(model).layers("decoder")):
+    for number, layer in enumerate(TransformersModel(model).layers_of("decoder")):
         layer.register_forward_hook(lambda module, args, output, number=number: ran.append(number))
-    Structure(model).output_layer.register_forward_hook(lambda *args: ran.append("words"))
+    TransformersModel(model).output_layer.register_forward_hook(lambda *args: ran.append("words"))
     read(model, [0, 1], blocks=blocks)
     assert ran == [0]
 
@@ -135,12 +134,12 @@ def test_a_mixture_of_experts_is_read_at_its_attention():
 def test_what_cannot_be_read_says_so():
     decoder_only = transformers.GPT2LMHeadModel(transformers.GPT2Config(n_embd=8, n_layer=1, n_head=2, vocab_size=9))
     with pytest.raises(NormalignError, match="GPT2LMHeadModel cannot be read"):
-        Structure(decoder_only)
+        TransformersModel(decoder_only)
     names = ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id")
     sizes = {name: size for name, size in SIZES.items() if "layers" in name or "heads" in name or name == "d_model"}
     speech = transformers.WhisperConfig(**sizes, vocab_size=20, **dict.fromkeys(names, 0))
     with pytest.raises(NormalignError, match="takes no embedded pieces"):
-        Structure(transformers.WhisperForConditionalGeneration(speech))
+        TransformersModel(transformers.WhisperForConditionalGeneration(speech))
 
 
 @pytest.mark.parametrize("family", ["m2m100", "t5"])
@@ -166,7 +165,7 @@ def test_self_attention_is_read_too(family, kind):
     assert max(block_error(block) for block in found.values()) < 10 * tolerance(family)
     assert {block.kind for block in found.values()} == {kind}
     assert [len(part.value_weight) for part in model.projections(kind)] == [
-        model.structure.cross[0].value.out_features
+        model.attention("cross")[0].value.out_features
     ] * (model.count(kind))
 
 
