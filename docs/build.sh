@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 python=${PYTHON:-$([ -x .venv/bin/python ] && echo .venv/bin/python || command -v python3)}
 if ! "$python" -c 'import material' 2>/dev/null; then
-  echo "docs/build.sh: error: mkdocs-material is missing: $python -m pip install '.[docs]'" >&2
+  echo "docs/build.sh: error: mkdocs-material is missing: $python -m pip install 'mkdocs-material>=9.5'" >&2
   exit 2
 fi
 export NO_MKDOCS_2_WARNING=1

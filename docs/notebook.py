@@ -29,7 +29,7 @@ model.expert.label
 # %% [markdown]
 # ## Align one pair
 #
-# An alignment shows itself as a table: framed cells are links, the shade is what they were decided by.
+# An alignment shows itself as a grid: framed cells are links, the shade is what they were decided by.
 
 # %%
 alignment = model.align("Wir werden seiner Regierung morgen helfen.", "We will help its government tomorrow.")

@@ -1,5 +1,5 @@
-"""Makes pages from what exists elsewhere: the command line from argparse, the Python interface from docstrings, and the
-front page from the README. mkdocs calls ``on_files``; ``python docs/reference.py FOLDER`` writes the pages as files.
+"""Makes pages of the site from what exists elsewhere: the command line from argparse, the Python interface from
+docstrings, the front page from the README, and a page of each recipe. mkdocs calls the functions named on_...
 """
 
 from __future__ import annotations
@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import inspect
 import os
+import posixpath
 import re
 import sys
 from pathlib import Path
@@ -18,112 +19,136 @@ sys.path.insert(0, str(REPOSITORY))
 import fairseq_normalign  # noqa: E402
 from fairseq_normalign.cli import VERBS, verb_parser  # noqa: E402
 
-OTHERS = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-OTHERS |= {"SECURITY.md": "security.md"}
+PAGES = {"README.md": "index.md"}
+PAGES |= {name: name.lower() for name in ("CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")}
+PAGES |= {
+    str(path.relative_to(REPOSITORY)): f"recipes/{path.parent.name}.md"
+    for path in sorted(REPOSITORY.glob("recipes/*/README.md"))
+}
 """Files of the repository -> pages of the site."""
-CLASSES = ("Alignment", "AlignmentModel", "Gold", "Score", "Dump")
 
 
 def command_line() -> str:
     """Return the page of the verbs."""
+    os.environ["COLUMNS"] = "88"
     parts = [
-        "# The command line",
-        "",
-        "`normalign VERB --help` prints the same. A mistake is one line on standard error",
+        "# The command line\n\n`normalign VERB --help` prints the same. A mistake is one line on standard error and "
+        "exit code 2; results go to standard output or to `-o`."
     ]
-    parts[-1] += " and exit code 2; results go to standard output or to `-o`."
     for verb in VERBS:
-        os.environ["COLUMNS"] = "110"
-        parser = verb_parser(verb)
-        parts += ["", f"## {verb}", "", f"{VERBS[verb][0].upper()}{VERBS[verb][1:]}.", "", "```text"]
-        parts += [*_with_subverbs(parser), "```"]
-    return "\n".join(parts) + "\n"
-
-
-def _with_subverbs(parser: argparse.ArgumentParser) -> list[str]:
-    """The help of a parser, and of those below it."""
-    lines = parser.format_help().rstrip().splitlines()
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                lines += ["", *_with_subverbs(inner)]
-    return lines
+        shown, parsers = "", [verb_parser(verb)]
+        for parser in parsers:
+            shown += parser.format_help().rstrip() + "\n\n"
+            for action in parser._actions:
+                parsers += action.choices.values() if isinstance(action, argparse._SubParsersAction) else []
+        parts.append(f"## {verb}\n\n{VERBS[verb][0].upper()}{VERBS[verb][1:]}.\n\n```text\n{shown.rstrip()}\n```")
+    return "\n\n".join(parts) + "\n"
 
 
 def python_interface() -> str:
-    """Return the page of the public names."""
-    parts = ["# The Python interface", "", "```text", inspect.cleandoc(fairseq_normalign.__doc__ or ""), "```"]
-    for name in fairseq_normalign.__all__:
-        if name != "__version__":
-            parts += _entry(name, getattr(fairseq_normalign, name), 2)
-    return "\n".join(parts) + "\n"
+    """Return the page of the public names: signatures and docstrings, and those of the methods of classes."""
+    parts = ["# The Python interface", markdown(fairseq_normalign.__doc__ or "")]
+    named = [(name, getattr(fairseq_normalign, name), 2) for name in fairseq_normalign.__all__ if name[0] != "_"]
+    for name, value, level in named:
+        members = list(vars(value).items()) if inspect.isclass(value) and not issubclass(value, Exception) else []
+        shown = name.rpartition(".")[2] + ("" if isinstance(value, property) else signature(value))
+        doc = inspect.getdoc(value) or ""
+        generated = doc.startswith(f"{name}(")  # a dataclass without a docstring
+        parts.append(f"{'#' * level} {name}\n\n```python\n{shown}\n```\n\n{'' if generated else markdown(doc)}")
+        place = named.index((name, value, level)) + 1
+        named[place:place] = [
+            (f"{name}.{inner}", member, level + 1)
+            for inner, member in members
+            if inner[0] != "_" and (inspect.isfunction(member) or isinstance(member, property))
+        ]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _entry(name: str, value: Any, level: int) -> list[str]:
-    shown = "" if isinstance(value, property) else _signature(value)
-    parts = ["", f"{'#' * level} {name}", "", f"```python\n{name.rpartition('.')[2]}{shown}\n```", "", _text(value)]
-    if name in CLASSES:
-        for inner, member in vars(value).items():
-            if not inner.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
-                parts += _entry(f"{name}.{inner}", member, level + 1)
-    return parts
-
-
-def _signature(value: Any) -> str:
+def signature(value: Any) -> str:
+    """Return the arguments of a function or class as they are written, on one line where they fit."""
     try:
         found = inspect.signature(value)
     except (TypeError, ValueError):
         return ""
-    arguments = [str(part) for part in found.parameters.values() if part.name != "self"]
-    gives = "" if found.return_annotation is inspect.Signature.empty else f" -> {found.return_annotation}"
-    one_line = f"({', '.join(arguments)}){gives}".replace("'", "")
-    return (
-        one_line
-        if len(one_line) < 90
-        else "(\n    " + ",\n    ".join(_starred(found)).replace("'", "") + f",\n){gives}"
-    )
-
-
-def _starred(found: inspect.Signature) -> list[str]:
-    """The arguments, with the star before the first that has to be named."""
-    shown: list[str] = []
+    shown = []
     for part in found.parameters.values():
-        if part.kind is part.KEYWORD_ONLY and "*" not in shown:
+        if part.kind is part.KEYWORD_ONLY and not any(one.startswith("*") for one in shown):
             shown.append("*")
+        kind = "" if part.annotation is part.empty else f": {annotation(part.annotation)}"
+        sign = " = " if kind else "="
+        default = (
+            "" if part.default is part.empty else sign + re.sub(r"<factory>|<.* at 0x.*>", "...", repr(part.default))
+        )
+        star = {part.VAR_POSITIONAL: "*", part.VAR_KEYWORD: "**"}.get(part.kind, "")
         if part.name != "self":
-            shown.append(str(part))
-    return shown
+            shown.append(f"{star}{part.name}{kind}{default}")
+    gives = found.return_annotation
+    gives = "" if gives is found.empty or inspect.isclass(value) else f" -> {annotation(gives)}"
+    short = f"({', '.join(shown)}){gives}"
+    return short if len(short) < 80 else "(\n    " + ",\n    ".join(shown) + f",\n){gives}"
 
 
-def _text(value: Any) -> str:
-    """A docstring as Markdown: examples and lists of arguments are recognised by their first line."""
-    text = inspect.getdoc(value) or ""
-    return "\n\n".join(_paragraph(part) for part in re.split(r"\n{2,}", text))
+def annotation(value: Any) -> str:
+    return value if isinstance(value, str) else inspect.formatannotation(value)
 
 
-def _paragraph(text: str) -> str:
-    if text.startswith(">>>"):
-        return f"```pycon\n{text}\n```"
-    text = re.sub(r":\w+:`~?\.*([^`]+)`", lambda found: f"`{found[1].rpartition('.')[2]}`", text).replace("``", "`")
-    if not text.startswith("Args:"):
-        return text
-    items = re.sub(r"\n {8}", " ", text.partition("\n")[2])
-    return re.sub(r"^ {4}([\w, ]+): ", r"- **\1**: ", items, flags=re.MULTILINE)
+def markdown(text: str) -> str:
+    """Return a docstring as Markdown: examples, code after two colons, lists of arguments, references to names."""
+    parts = []
+    for part in re.split(r"\n{2,}", inspect.cleandoc(text)):
+        if part.startswith(">>>"):
+            parts.append(f"```pycon\n{part}\n```")
+        elif part.startswith("    ") and parts and parts[-1].endswith("::"):
+            parts[-1] = parts[-1][:-1]
+            parts.append(f"```python\n{inspect.cleandoc(part)}\n```")
+        else:
+            part = re.sub(r":\w+:`~?\.*([^`]+)`", lambda name: f"`{name[1].rpartition('.')[2]}`", part)
+            if part.startswith("Args:"):
+                items = re.sub(r"\n {8}", " ", part.partition("\n")[2])
+                part = re.sub(r"^ {4}([\w, ]+): ", r"- **\1**: ", items, flags=re.MULTILINE)
+            parts.append(part.replace("``", "`") if not part.endswith("::") else part)
+    return "\n\n".join(parts)
 
 
-def from_repository(name: str) -> str:
-    """Return a file of the repository as a page: links to docs/ become relative, those to folders plain text."""
-    text = (REPOSITORY / name).read_text(encoding="utf-8")
-    text = re.sub(r"\]\(docs/", "](", text)
-    for file, page in OTHERS.items():
-        text = text.replace(f"]({file})", f"]({page})")
-    return re.sub(r"\[([^\]]+)\]\((?!https?:|#)[^)]*(?<!\.md)(?<!\.png)(?<!\.ipynb)\)", r"`\1`", text)
+def linked(text: str, file: str, page: str) -> str:
+    """Return a text of the repository's ``file`` with links that lead from the site's ``page``.
+
+    A folder with a page is a link to it, also where it is only named (`recipes/demo`); links to files that have no page
+    become plain text.
+    """
+    known = {**PAGES, **{posixpath.dirname(name): made for name, made in PAGES.items() if "/" in name}}
+
+    def link(found: re.Match[str]) -> str:
+        label, (target, _, place) = found[1], found[2].partition("#")
+        if ":" in target or not target:
+            return found[0]
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(file), target))
+        to = known.get(path) or (path[5:] if path.startswith("docs/") and (REPOSITORY / path).is_file() else None)
+        if to is None:
+            return label if label.startswith("`") else f"`{label}`"
+        return f"[{label}]({posixpath.relpath(to, posixpath.dirname(page) or '.')}{'#' if place else ''}{place})"
+
+    def named(found: re.Match[str]) -> str:
+        to = known.get(found[1].removesuffix("/README.md"))
+        return (
+            f"[{found[0]}]({posixpath.relpath(to, posixpath.dirname(page) or '.')})" if to and to != page else found[0]
+        )
+
+    text = re.sub(r"(?<!!)\[([^\]]+)\]\(([^)\s]+)\)", link, text)
+    text = re.sub(r"(!\[[^\]]*\]\()docs/", r"\1", text) if file == "README.md" else text
+    return re.sub(r"(?<!\[)`(recipes/\w+(?:/README\.md)?)`(?!\])", named, text)
 
 
 def pages() -> dict[str, str]:
     """Return every made page by its name."""
-    made = {page: from_repository(file) for file, page in OTHERS.items()}
+    made = {page: linked((REPOSITORY / file).read_text(encoding="utf-8"), file, page) for file, page in PAGES.items()}
     return {**made, "command_line.md": command_line(), "python.md": python_interface()}
+
+
+def on_config(config: Any) -> Any:
+    """Add the recipes to the navigation, before the reference."""
+    config.nav.insert(-1, {"Recipes": [page for page in PAGES.values() if page.startswith("recipes/")]})
+    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -135,6 +160,7 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-if __name__ == "__main__":
-    for page, content in pages().items():
-        (Path(sys.argv[1]) / page).write_text(content, encoding="utf-8")
+def on_page_markdown(text: str, page: Any, **_: Any) -> str:
+    """Link the recipes that a page of docs/ names."""
+    name = page.file.src_uri
+    return text if page.file.generated_by else linked(text, f"docs/{name}", name)

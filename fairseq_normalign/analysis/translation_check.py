@@ -171,7 +171,7 @@ def weak_words(gains: np.ndarray) -> list[int]:
 
 
 def repeated_words(words: Sequence[str]) -> list[int]:
-    """Return the positions of phrases of two or more words that stand right after the same phrase.
+    """Return the positions of phrases of two or more words that stand right after the same phrase, whatever the case.
 
     >>> repeated_words("it is a good idea a good idea".split())
     [5, 6, 7]
@@ -179,7 +179,7 @@ def repeated_words(words: Sequence[str]) -> list[int]:
     []
     """
     numbers: dict[str, int] = {}
-    text = np.array([numbers.setdefault(word, len(numbers)) for word in words])
+    text = np.array([numbers.setdefault(word.lower(), len(numbers)) for word in words])
     again = np.zeros(len(words), dtype=bool)
     for length in range(2, len(words) // 2 + 1):
         same = text[length:] == text[:-length]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -17,13 +18,23 @@ FORMULAS = {"concepts.md"}
 """Pages whose indented blocks are no code."""
 
 
-def run_block(block: CodeBlock, folder: Path) -> str:
-    command = [*warm_python(), "-c", block.text] if block.language == "python" else ["bash", "-euc", block.text]
+def run_block(block: CodeBlock, folder: Path) -> tuple[str, Path]:
+    """Run a block in a folder; return what it prints and the folder that it leads to."""
+    text = f'{block.text}\npwd > "$WHERE"'
+    command = [*warm_python(), "-c", block.text] if block.language == "python" else ["bash", "-euc", text]
+    where = folder / ".where"
     path = os.pathsep.join([warm_programs(folder.parent / "programs"), str(PROGRAMS), os.environ["PATH"]])
-    steps = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
+    steps = {
+        **os.environ,
+        "PATH": path,
+        "PYTHONPATH": str(REPOSITORY),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONUTF8": "1",
+        "WHERE": str(where),
+    }
     result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=steps, check=False)
     assert result.returncode == 0, f"{block.text}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
-    return result.stdout
+    return result.stdout, Path(where.read_text().strip()) if where.exists() else folder
 
 
 def to_run(page: Path) -> list[CodeBlock]:
@@ -38,6 +49,13 @@ def test_every_block_says_whether_it_runs(page):
         assert page.name in FORMULAS or not indented_blocks(text)
 
 
+@pytest.mark.parametrize("page", pages(REPOSITORY), ids=lambda page: page.name)
+def test_blocks_are_what_a_user_types(page):
+    for block in blocks_of(page.read_text(encoding="utf-8")):
+        if block.mark != "output":
+            assert not re.search(r"^(assert |test |\$ )", block.text, re.MULTILINE), block.text
+
+
 @pytest.mark.parametrize("page", [page for page in pages(REPOSITORY) if to_run(page)], ids=lambda page: page.name)
 def test_blocks_run(page, tmp_path):
     pytest.importorskip("fairseq", reason="the toy is a pair of fairseq checkpoints")
@@ -46,12 +64,12 @@ def test_blocks_run(page, tmp_path):
         folder.mkdir()
     else:
         toy.copy_to(folder)
-    printed = ""
+    printed = ""  # the blocks of a page run as they are copied: one after the other, each where the last one led
     for block in to_run(page):
         if block.mark == "output":
             assert [line.rstrip() for line in printed.strip("\n").splitlines()] == block.text.rstrip().splitlines()
         else:
-            printed = run_block(block, folder)
+            printed, folder = run_block(block, folder)
 
 
 def test_the_script_of_the_readme_is_short_and_aligns(tmp_path):
@@ -59,7 +77,7 @@ def test_the_script_of_the_readme_is_short_and_aligns(tmp_path):
     (block,) = [block for block in to_run(REPOSITORY / "README.md") if block.language == "python"]
     assert len([line for line in block.text.splitlines() if line.strip()]) <= 15
     toy.copy_to(tmp_path / "folder")
-    printed = run_block(block, tmp_path / "folder")
+    printed, _ = run_block(block, tmp_path / "folder")
     first, *_ = printed.splitlines()
     name, aer = first.split()
     assert name == "AER"

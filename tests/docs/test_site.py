@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -31,15 +33,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("material", reason="the site needs mkdocs-material: pip install '.[docs]'")
     folder = tmp_path_factory.mktemp("site")
     command = ["bash", str(REPOSITORY / "docs" / "build.sh"), str(folder)]
-    result = subprocess.run(command, capture_output=True, text=True, env={**_environment(), "PYTHON": sys.executable})
+    result = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHON": sys.executable})
     assert result.returncode == 0, result.stdout + result.stderr
     return folder
-
-
-def _environment() -> dict[str, str]:
-    import os
-
-    return dict(os.environ)
 
 
 class Links(HTMLParser):
@@ -91,6 +87,14 @@ def test_the_page_of_the_python_interface_has_every_name():
     assert headings == set(fairseq_normalign.__all__) - {"__version__"}
     assert "### AlignmentModel.align_many" in page
     assert "- **bpe_codes, sentencepiece_model**: What splits words into pieces" in page
+    assert "source_text: str = ''," in page
+    assert not re.search(r"::$| = ,", page, re.MULTILINE)
+
+
+def test_every_recipe_has_a_page_and_is_linked_where_it_is_named(site):
+    for readme in REPOSITORY.glob("recipes/*/README.md"):
+        assert (site / "recipes" / f"{readme.parent.name}.html").exists()
+    assert 'href="recipes/wmt16_de_en.html"' in (site / "results.html").read_text(encoding="utf-8")
 
 
 def test_links_of_the_documents_lead_to_files():
@@ -99,19 +103,26 @@ def test_links_of_the_documents_lead_to_files():
             assert link.startswith("https:") or (REPOSITORY / link).exists(), f"{page.name}: {link}"
 
 
-def test_the_notebook_is_that_of_its_script():
-    made = script("make_notebook").notebook((REPOSITORY / "docs" / "notebook.py").read_text(encoding="utf-8"))
-    assert (REPOSITORY / "docs" / "notebook.ipynb").read_text(encoding="utf-8") == made
-    cells = json.loads(made)["cells"]
-    assert {cell["cell_type"] for cell in cells} == {"markdown", "code"}
-
-
-def test_the_script_of_the_notebook_runs(tmp_path, monkeypatch):
+def test_the_notebook_is_what_its_script_gives(tmp_path, monkeypatch):
     pytest.importorskip("fairseq", reason="the toy is a pair of fairseq checkpoints")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
-    exec(compile((REPOSITORY / "docs" / "notebook.py").read_text(encoding="utf-8"), "notebook.py", "exec"), names)
-    rows = dict(names["rows"])
+    made = script("make_notebook").notebook((REPOSITORY / "docs" / "notebook.py").read_text(encoding="utf-8"))
+    kept = json.loads((REPOSITORY / "docs" / "notebook.ipynb").read_text(encoding="utf-8"))
+    assert [cell["source"] for cell in kept["cells"]] == [cell["source"] for cell in made["cells"]]
+    shown = [[output["output_type"] for output in cell.get("outputs", [])] for cell in made["cells"]]
+    assert shown == [[output["output_type"] for output in cell.get("outputs", [])] for cell in kept["cells"]]
+    pictures = [
+        out["data"]["text/html"]
+        for cell in kept["cells"]
+        for out in cell.get("outputs", [])
+        if "data" in out and "text/html" in out["data"]
+    ]
+    assert len(pictures) == 2
+    assert all("<svg" in picture[0] for picture in pictures)
+    rows = dict(
+        ast.literal_eval(
+            next(cell for cell in made["cells"] if cell["source"][-1] == "rows")["outputs"][0]["data"]["text/plain"][0]
+        )
+    )
     assert rows["two looks, both directions"] < rows["two looks"] < rows["weights, top layer, AWO"]
-    assert "<svg" in names["alignment"]._repr_html_()
     assert (tmp_path / "worst.png").stat().st_size > 1000
