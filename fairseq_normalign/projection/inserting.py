@@ -5,8 +5,9 @@ if the translation lacks it. Then come the tags, by these rules, next to those o
 :mod:`fairseq_normalign.projection.spans`:
 
 1. No word is split. A pair of tags that covers part of a word covers the word; a lone tag inside a word goes before it.
-2. A pair takes one range of target words, and lies within the range of every pair it was in. Brackets or quotes around
-   the range belong to it, when the source has none there.
+2. A pair takes one range of target words, and lies within the range of every pair it was in. Punctuation at its edges
+   is left out where the source has none there. Brackets or quotes around the range belong to it, with the words in
+   them, when the source has none there and at most one of these words is linked to a word outside of the pair.
 3. Two pairs side by side stay side by side: ranges that overlap are cut apart where fewest linked words are left
    outside. One goes into the other only where the words cross, or where one would be left without a word; never into
    one of the same name.
@@ -25,6 +26,7 @@ import html
 import itertools
 import operator
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -36,6 +38,8 @@ from .spans import LinkedPair, confidence_of, project_span
 _BRACKETS = dict(zip("[({「『【《〈［（«‹\"'", "])}」』】》〉］）»›\"'", strict=True))
 _BRACKETS |= {"“": "”", "„": "“”", "‘": "’", "‚": "‘’"}
 """Opening brackets and quotes, each with those that close it."""
+_BRACKETS_WITHIN = 8
+"""How many words a bracket may be away from the words that are linked."""
 _start, _end = operator.itemgetter(0), operator.itemgetter(1)
 _OPENING, _CLOSING = frozenset(_BRACKETS), frozenset("".join(_BRACKETS.values()))
 
@@ -366,8 +370,11 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
                 notes.append((child.tag, "guessed", "its words have no link: put between their neighbours' words"))
             if projected.left_out:
                 notes.append((child.tag, "gap", f"{projected.left_out} linked words are outside"))
-            same = child.span == around.span
-            child.range = around.range if same else _with_brackets(marked, texts, child, projected.ranges[0], around)
+            child.range = projected.ranges[0]
+            if child.span == around.span:
+                child.range = around.range
+            elif child.span != root.span:
+                child.range = _to_punctuation(marked, texts, child, child.range, around)
         for child in around.adopted:
             child.range = max(child.range[0], around.range[0]), min(child.range[1], around.range[1])
         inside = [*around.children, *around.adopted]
@@ -386,25 +393,45 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
     return root
 
 
-def _with_brackets(marked: Marked, texts: _Texts, element: _Element, found: Span, around: _Element) -> Span:
-    """Rule 2: the range with the brackets or quotes around it, which are words of their own."""
-    tag = marked.tags[element.tag]
+def _to_punctuation(marked: Marked, texts: _Texts, element: _Element, found: Span, around: _Element) -> Span:
+    """Rule 2: the range without the punctuation at its edges, unless the source has some there, but with brackets."""
+    (start, end), (low, high), tag = found, around.range, marked.tags[element.tag]
+
+    def word(place: int) -> str:
+        return texts.target_line[slice(*texts.target[place])]
+
+    first, last = (texts.source_line[slice(*texts.source[n])] for n in (element.span[0], element.span[1] - 1))
+    while end - start > 1 and _is_punctuation(word(end - 1)) and not _is_punctuation(last):
+        end -= 1
+    while end - start > 1 and _is_punctuation(word(start)) and not _is_punctuation(first):
+        start += 1
     before, after = marked.full[: tag.at].rstrip(" ")[-1:], marked.full[marked.tags[tag.partner].at :].lstrip(" ")[:1]
     if before in _OPENING or after in _CLOSING:
-        return found
-    start, end = found
-    words = [
-        texts.target_line[slice(*texts.target[word])] if around.range[0] <= word < around.range[1] else ""
-        for word in (start - 1, start, end - 1, end)
-    ]
-    closing = _BRACKETS.get
-    if words[3] and words[3] in closing(words[0], ""):
-        return start - 1, end + 1
-    if words[3] and words[3] in closing(words[1], "") and end - start > 1:
-        return start, end + 1
-    if words[2] and words[2] in closing(words[0], "") and end - start > 1:
-        return start - 1, end
-    return found
+        return start, end
+    opened = start
+    while opened >= max(low, start - _BRACKETS_WITHIN) and word(opened) not in _OPENING:
+        if opened < start and word(opened) in _CLOSING:
+            return start, end
+        opened -= 1
+    if opened < max(low, start - _BRACKETS_WITHIN):
+        return start, end
+    closed = max(opened + 1, end - 1)
+    while closed < min(high, end + _BRACKETS_WITHIN) and word(closed) not in _BRACKETS[word(opened)]:
+        if closed >= end and word(closed) in _OPENING:
+            return start, end
+        closed += 1
+    if closed >= min(high, end + _BRACKETS_WITHIN):
+        return start, end
+    others = sum(
+        any(not element.span[0] <= source < element.span[1] for source in texts.pair.sources[place])
+        for place in (*range(opened + 1, start), *range(end, closed))
+    )
+    return (start, end) if others > min(1, element.own_in(start, end) - 1) else (opened, max(end, closed + 1))
+
+
+def _is_punctuation(word: str) -> bool:
+    """Whether there are only commas, hyphens and the like, and no brackets or quotes."""
+    return all(unicodedata.category(letter)[0] == "P" and letter not in _OPENING | _CLOSING for letter in word)
 
 
 def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[int, str, str]]) -> list[_Element]:
@@ -432,7 +459,7 @@ def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[
             path.append(right)
             continue
         path.pop()
-        (path[-1].adopted if path else result).remove(left)
+        (path[-1].adopted if path else result).pop()
         first, second = (right, left) if right_first else (left, right)
         shrunk = second if second.own_in(second.range[0], cut) else first
         first.range, second.range = (

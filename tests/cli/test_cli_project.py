@@ -85,6 +85,25 @@ def test_natural_text_with_unicode_words(files):
     assert (files / "out").read_text() == "“<i>Anna</i>,” she said, “the <b>house</b>.”\n"
 
 
+def test_words_of_the_tokenizer(files):
+    """As align counts them: Herr Müller . / Mr Müller ."""
+    (files / "s").write_text("<i>Herr Müller.</i> Ja.\n", encoding="utf-8")
+    (files / "t").write_text("Yes. Mr Müller.\n", encoding="utf-8")
+    (files / "l").write_text("0-2 1-3 2-4 3-0 4-1\n")
+    for options in ("--tokenizer moses", "--words moses", "--tokenizer fairseq-moses"):
+        assert run(f"project --markup --source s --target t --links l {options} -o out") == 0
+        assert (files / "out").read_text() == "Yes. <i>Mr Müller.</i>\n"
+
+
+def test_the_main_part_is_the_default(files):
+    (files / "s").write_text("<b>a b</b> c\n")
+    (files / "t").write_text("A A2 C B\n")
+    (files / "l").write_text("0-0 0-1 1-3 2-2\n")
+    for options, expected in (("", "<b>A A2</b> C B\n"), ("--gaps close", "<b>A A2 C B</b>\n")):
+        assert run(f"project --markup --source s --target t --links l -o out {options}") == 0
+        assert (files / "out").read_text() == expected
+
+
 def test_evaluate(files, capsys):
     (files / "gold").write_text("1-1 2-2 3-4 4-5 5-4 6-3 7-6\n1-4 4-1 5-2 6-5\n")
     assert run("project --evaluate gold --source bare --target t --links l l") == 0
@@ -119,6 +138,8 @@ def test_lexicon(files, capsys):
         ("project --labels bad --target t --links l", "bad:1: 1 columns"),
         ("project --markup --source - --target - --links l", "standard input ('-') can be read only once"),
         ("project --markup --source s --target t --links l -o s", "s"),
+        ("project --markup --source deep --target t --links l", "deep:2: tags are nested more than 250 deep"),
+        ("project --strip --source deep", "deep:2: tags are nested more than 250 deep"),
         ("project --evaluate l --links l", "--evaluate needs"),
         ("convert l --to jsonl", "jsonl holds the texts"),
         ("lexicon --source bare --links l", "both texts are needed"),
@@ -129,6 +150,7 @@ def test_lexicon(files, capsys):
 def test_mistakes_are_one_line(files, capsys, line, message):
     (files / "bad").write_text("Anna\n")
     (files / "short").write_text("0-0\n")
+    (files / "deep").write_text("a\n" + "<b>w " * 251 + "</b>" * 251 + "\n")
     before = sorted(path.name for path in files.iterdir())
     assert run(line) == 2
     said = capsys.readouterr()

@@ -13,7 +13,7 @@ from fairseq_normalign.projection.markup import strip_markup
 LINES = ["w1 <b>w2 <i>w3</i></b> w4", "<br/>", 'w5@@ w1 <a href="x?a&amp;b">w7</a> {0} w8']
 PAGE = """<html><head><title>w1 w2</title></head><body>
 <h1>w3 <em>w4</em></h1>
-<p>w6 <b>w7 &amp; w8</b><br>w9 <a href="x">w11</a></p><pre>w1 w2</pre>
+<p>w6 <b>w7 &amp; w8</b><br>w9 <a href="x">w11</a> <code>w3</code></p><pre>w1 w2</pre><p translate="no">w4</p>
 </body></html>
 """
 
@@ -67,8 +67,10 @@ def test_a_page_keeps_its_frame_and_its_tags(model, tmp_path, capsys):
     page = (tmp_path / "out.html").read_text()
     assert Tags(page).count == Tags(PAGE).count
     assert "<pre>w1 w2</pre>" in page
+    assert "<code>w3</code>" in page
+    assert '<p translate="no">w4</p>' in page
     assert page != PAGE
-    assert "6 tags" in capsys.readouterr().err
+    assert "7 tags" in capsys.readouterr().err
 
 
 def test_project_aligns_by_a_model_as_through_the_links_of_align(model, tmp_path, capsys):

@@ -34,6 +34,11 @@ def test_lines_of_a_page():
     ]
 
 
+def test_elements_that_are_not_translated_stay_as_they_are():
+    page = '<p>a</p><div class="x notranslate">b<div>c</div>d</div><p translate="no">e</p><td>f <code>g</code></td>'
+    assert read_document(page).lines == ["a", "f <code>g</code>"]
+
+
 def test_a_page_filled_with_its_own_lines_is_the_page_but_for_line_ends():
     page = read_document(PAGE)
     assert page.filled(page.lines).replace("\n", " ") == PAGE.replace("\n", " ")

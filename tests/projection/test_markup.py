@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import random
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines
 from fairseq_normalign.links.gold import read_links
 from fairseq_normalign.projection.inserting import project_markup
@@ -174,14 +176,49 @@ RULES = [
     ("no links at all", "a <b>b</b> c d<br/> e", "A B C D", "", "A <b></b>B C<br/> D"),
     ("no target words", "<b>a</b> b", "", "", "<b></b>"),
     ("no source words", "<br/> ", "A B", "", "<br/>A B"),
+    ("upper case is the same name", "<B>a</b> b", "B A", "0-1 1-0", "B <B>A</b>"),
+    ("a comment and a script are no text", "<!-- <b> -->a <script>x < y</script>b", "B A", "0-1 1-0",
+     "<!-- <b> --><script>x < y</script>B A"),
+    # placeholders
     ("a placeholder", "Wir haben {0} Dateien gefunden", "We found files", "0-0 1-1 2-2 3-1", "We found {0} files"),
     ("a placeholder before punctuation", "Klick {0} , ja", "yes , click", "0-2 1-1 2-0", "yes , click {0}"),
     ("a placeholder without spaces", "a ({0}) b", "B A ( )", "0-1 1-2 2-0", "B A {0}( )"),
     ("a placeholder that is there", "Press {0} to go", "zum {0} Gehen drücken", "0-3 1-0 2-2",
      "zum {0} Gehen drücken"),
-    ("upper case is the same name", "<B>a</b> b", "B A", "0-1 1-0", "B <B>A</b>"),
-    ("a comment and a script are no text", "<!-- <b> -->a <script>x < y</script>b", "B A", "0-1 1-0",
-     "<!-- <b> --><script>x < y</script>B A"),
+    ("one that is there is a linked word", "Enter <b>{0}</b> as value", "{0} als Wert eingeben", "0-3 1-1 2-2",
+     "<b>{0}</b> als Wert eingeben"),
+    ("whatever it was linked to", "<b>Enter</b> {0} as value", "{0} als Wert eingeben", "0-0 0-3 1-1 2-2",
+     "{0} als Wert <b>eingeben</b>"),
+    ("a word of a longer pair", "Wait <b>{n} minutes</b> , please", "Bitte {n} Minuten warten", "0-3 1-2 3-0",
+     "Bitte <b>{n} Minuten</b> warten"),
+    ("in a link", "See <a>{page}</a> now", "Jetzt {page} ansehen", "0-2 1-0", "Jetzt <a>{page}</a> ansehen"),
+    ("beside a comma", "See <a>{page}</a> now", "Jetzt ansehen: {page}, ja", "0-1 1-0",
+     "Jetzt ansehen: <a>{page}</a>, ja"),
+    ("one of two is there", "{0} a {0} b", "B {0} A", "0-2 1-0", "{0} B {0} A"),
+    ("a lost one keeps its spaces", "We adopted <b>{0}</b> proposals", "adopted proposals", "1-0 2-1",
+     "adopted <b>{0}</b> proposals"),
+    ("before a comma too", "Press {0} , then", "Drücken, dann", "0-0 2-1", "Drücken, {0} dann"),
+    # siblings
+    ("siblings stay apart", "<a>a b</a> <i>c d</i> e", "X Y Z D", "0-0 1-1 2-1 3-2 4-3",
+     "<a>X</a> <i>Y Z</i> D"),
+    ("no pair in one of its name", "<a>a b</a> <a>c</a> d", "A C B D", "0-0 1-2 2-1 3-3", "<a>A</a> <a>C</a> B D"),
+    # elements of translation files
+    ("pairs of XLIFF 1.2", "a <bx id='1'/>b<ex id='1'/> c", "C B A", "0-2 1-1 2-0", "C <bx id='1'/>B<ex id='1'/> A"),
+    ("pairs of XLIFF 2", 'a <sc id="7"/>b<ec startRef="7"/> c', "C B A", "0-2 1-1 2-0",
+     'C <sc id="7"/>B<ec startRef="7"/> A'),
+    ("native code", 'a <bpt i="1">&lt;b></bpt>b<ept i="1">&lt;/b></ept> c<ph x="2">&lt;br></ph>', "C B A",
+     "0-2 1-1 2-0", 'C <bpt i="1">&lt;b></bpt>B<ept i="1">&lt;/b></ept> A<ph x="2">&lt;br></ph>'),
+    ("numbers for names", "a <1>b <2>c</2></1> d", "D B C A", "0-3 1-1 2-2 3-0", "D <1>B <2>C</2></1> A"),
+    ("a number alone is text", "a <1> b", "<1> A B", "0-1 1-0 2-2", "<1> A B"),
+    ("a break ends a word", "<li>a</li><li>b</li>", "B A", "0-1 1-0", "<li>B</li> <li>A</li>"),
+    # punctuation
+    ("brackets in the target alone", "Click <b>Save</b> now", "Jetzt [ Sichern ] klicken", "0-4 1-2 2-0",
+     "Jetzt <b>[ Sichern ]</b> klicken"),
+    ("quotes around more words", "a <b>b c</b> d", "A « B C E » D", "0-0 1-2 2-3 3-6", "A <b>« B C E »</b> D"),
+    ("brackets that the source has", "a ( <b>b</b> ) c", "A ( B ) C", "0-0 2-2 4-4", "A ( <b>B</b> ) C"),
+    ("brackets around other words too", "a <b>b</b> c d", "A ( B C ) D", "0-0 1-2 2-3 3-5", "A ( <b>B</b> C ) D"),
+    ("a comma at the edge", "a <b>b</b> c", "A B , C", "0-0 1-1 1-2 2-3", "A <b>B</b> , C"),
+    ("no tag in a character reference", "<b>a</b> b", "A&lt; B", "0-0 1-1", "<b>A&lt;</b> B"),
 ]  # fmt: skip
 
 
@@ -236,6 +273,56 @@ def test_confidence_falls_with_unlinked_words_and_gaps():
     assert full == [1.0]
     assert half == [pytest.approx(2 / 3)]
     assert gap == [pytest.approx(4 / 5)]
+
+
+LONG = 16_000
+HOSTILE = {
+    "nested": ("<b>w " * 250 + "</b>" * 250, 250, "same"),
+    "never closed": ("<b>w " * LONG, LONG, "same"),
+    "unfinished": ("<a " * LONG, 1, ""),
+    "quotes": ("<a '\" " * LONG, 1, ""),
+    "comments": ("<!--" * LONG, 1, ""),
+    "without links": ("<b>w</b> " * LONG, LONG, ""),
+    "placeholders": ("{0} w " * LONG, LONG, "same"),
+    "crossing": ("<b>w v</b> " * 3000, 6000, "crossing"),
+    "crossing, other names": ("".join(f"<b{n}>w v</b{n}> " for n in range(3000)), 6000, "crossing"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_long_lines_take_seconds(name):
+    line, count, kind = HOSTILE[name]
+    same = [(n, n) for n in range(count)]
+    crossing = [(n, n // 2 if n % 2 == 0 else count - 1 - n // 2) for n in range(count)]
+    links = {"same": same, "crossing": crossing, "": []}[kind]
+    started = time.process_time()
+    project(line, " ".join(words(count)), links, gaps="close")
+    assert time.process_time() - started < 15
+
+
+def test_nesting_has_a_limit():
+    with pytest.raises(NormalignError, match="tags are nested more than 250 deep"):
+        parse_markup("<b>w " * LONG + "</b>" * LONG)
+
+
+@pytest.mark.parametrize(
+    ("line", "options", "text"),
+    [
+        ("eins<br>zwei", {}, "eins zwei"),
+        ("<ul><li>eins</li><li>zwei</li></ul>", {}, "eins zwei"),
+        ("un<b>glaub</b>lich", {}, "unglaublich"),
+        ("Press <b>{0}</b> to go", {}, "Press to go"),
+        ('a <ph id="1">&lt;br/></ph>b <ph>{x}</ph> <it pos="open">i</it>', {}, "a b "),
+        ('a <ph id="1">name</ph>', {"dita": True}, "a name"),
+        ("a <ph>name</ph>", {}, "a name"),
+        ("Type <code>ls</code> <span translate='no'>a <span>b</span></span> now", {}, "Type ls a b now"),
+        ("Type <code>ls</code> <span translate='no'>a <span>b</span></span> now", {"protect": True}, "Type now"),
+        ('<i class="x notranslate">a</i> b', {"protect": True}, "b"),
+        ("&#" + "9" * 4301 + "; &amp;", {"entities": True}, "&#" + "9" * 4301 + "; &"),
+    ],
+)
+def test_what_is_text(line, options, text):
+    assert strip_markup(line, **options) == text
 
 
 def test_entities():
