@@ -1,10 +1,11 @@
-"""Pairs that are not translations, made from pairs that are: six kinds of damage, the same for the same seed.
+"""Pairs that are not translations, made from pairs that are: twelve kinds of damage, the same for the same seed.
 
     python recipes/check/damage.py --source text.de --target text.en --tokenizer de en --lowercase --pairs 400 OUT
 
-OUT.source and OUT.target hold every true pair (kind ``true``) and after it one damaged pair of each kind that its words
-allow; OUT.kinds has a JSON object per line: the number of the true pair, the kind, and where they are known the
-positions of the target words that have no source (``bad``) and of those of which it cannot be said (``unknown``).
+OUT.source and OUT.target hold every true pair (kind ``true``), after it one damaged pair of each kind that its words
+allow, and the pair that kind l is made from (kind ``true_marked``). OUT.kinds has a JSON object per line: the number of
+the true pair, the kind, and where they are known the positions of the target words that have no source (``bad``) and of
+those of which it cannot be said (``unknown``).
 """
 
 from __future__ import annotations
@@ -98,6 +99,60 @@ def phrase_repeated(number: int, pairs: Pairs, chance: random.Random) -> Damaged
     return Damaged(source, repeated, list(range(stop, stop + length * times)))  # the first copy is the true one
 
 
+def target_copied(number: int, pairs: Pairs, chance: random.Random) -> Damaged:
+    """The target is the source."""
+    return Damaged(pairs[number][0], list(pairs[number][0]))
+
+
+def source_copied(number: int, pairs: Pairs, chance: random.Random) -> Damaged:
+    """The source is the target."""
+    return Damaged(list(pairs[number][1]), pairs[number][1])
+
+
+def nearly_copied(number: int, pairs: Pairs, chance: random.Random) -> Damaged:
+    """The target is the source, with one word in five dropped or replaced by a word of the true target."""
+    source, target = pairs[number]
+    near = list(source)
+    for place in chance.sample(range(len(near)), max(1, len(near) // 5)):
+        near[place] = "" if chance.random() < 0.5 else chance.choice(target)
+    return Damaged(source, [word for word in near if word])
+
+
+def half_untranslated(number: int, pairs: Pairs, chance: random.Random) -> Damaged:
+    """The first or the second half of the target is that of the source."""
+    source, target = pairs[number]
+    middle, cut = len(target) // 2, len(source) // 2
+    return Damaged(source, source[:cut] + target[middle:] if chance.random() < 0.5 else target[:middle] + source[cut:])
+
+
+def other_language(number: int, pairs: Pairs, chance: random.Random) -> Damaged | None:
+    """The target is its own translation into a third language (of ``--third``)."""
+    source, target = pairs[number]
+    found = THIRD.get(" ".join(target))
+    return Damaged(source, found) if found else None
+
+
+def marked(number: int, pairs: Pairs, chance: random.Random) -> Damaged | None:
+    """Not damaged: a pair with the same number or the same web address on both sides."""
+    source, target = pairs[number]
+    if any(map(str.isdigit, "".join(source + target))):
+        return None
+    mark = str(number * 7 + 11) if number % 4 < 2 else f"www.example.org/a{number}"
+    return Damaged([*source[:-1], mark, source[-1]], [*target[:-1], mark, target[-1]])
+
+
+def mark_changed(number: int, pairs: Pairs, chance: random.Random) -> Damaged | None:
+    """The number or the address of ``marked`` is another one in the target."""
+    pair = marked(number, pairs, chance)
+    if pair is None:
+        return None
+    mark = str(chance.randrange(1, 3000)) if number % 4 < 2 else f"www.example.org/b{chance.randrange(400)}"
+    return Damaged(pair.source, [*pair.target[:-2], mark, pair.target[-1]])
+
+
+THIRD: dict[str, Words] = {}
+"""Target lines and their translations into a third language, in words."""
+
 KINDS: dict[str, Damage] = {
     "a_other": other_target,
     "b_same_length": target_of_same_length,
@@ -105,7 +160,15 @@ KINDS: dict[str, Damage] = {
     "d_dropped": clause_dropped,
     "e_added": clause_added,
     "f_repeated": phrase_repeated,
+    "g_copy": target_copied,
+    "h_source_copy": source_copied,
+    "i_near_copy": nearly_copied,
+    "j_untranslated": half_untranslated,
+    "k_language": other_language,
+    "l_changed": mark_changed,
 }
+CONTROLS = {"l_changed": "true_marked"}
+"""Kinds that are compared with other pairs than the true ones."""
 
 
 def clauses(words: Words) -> list[tuple[int, int]]:
@@ -131,7 +194,7 @@ def damaged_pairs(pairs: Pairs, seed: int) -> list[tuple[int, str, Damaged]]:
     found = []
     for number, (source, target) in enumerate(pairs):
         found.append((number, "true", Damaged(source, target, [])))
-        for kind, damage in KINDS.items():
+        for kind, damage in {**KINDS, "true_marked": marked}.items():
             made = damage(number, pairs, chance)
             if made is not None:
                 found.append((number, kind, made))
@@ -166,7 +229,12 @@ def main() -> None:
     parser.add_argument("--lowercase", action="store_true")
     parser.add_argument("--pairs", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--third", nargs=2, metavar="FILE", help="target lines, and the same in a third language")
     args = parser.parse_args()
+    if args.third:
+        languages = [args.tokenizer[1]] * 2 if args.tokenizer else None
+        for target, other in in_words(*args.third, languages, lowercase=args.lowercase):
+            THIRD[" ".join(target)] = other
     found = damaged_pairs(read_pairs(args), args.seed)
     for name in ("source", "target"):
         with open_output(f"{args.output}.{name}") as handle:

@@ -3,7 +3,7 @@
     python recipes/check/measure.py BED SCORES.jsonl [--half odd] [--column NAME=FILE ...]
 
 BED.source, BED.target and BED.kinds are what damage.py wrote, SCORES.jsonl what ``normalign check --json --by-word``
-made of them. Prints the AUC of every column against each kind of damage, beside the length ratio and any other column
+made of them. Prints the AUC of every column against each kind of damage, next to the length ratio and any other column
 (a file with one number per line, higher is better), and precision and recall of the words without a source.
 """
 
@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from damage import KINDS
+from damage import CONTROLS, KINDS
 
 from fairseq_normalign.files import read_lines, words_of
 from fairseq_normalign.show.tables import columns
 
 LOWER_IS_BETTER = {
     *("target_unlinked", "source_unlinked", "target_alone", "source_alone", "target_gap", "source_gap"),
-    *("source_unseen", "repeated", "source_share_low"),
+    *("source_unseen", "repeated", "copied", "changed", "source_share_low"),
 }
 NOT_A_NUMBER = {"line", "skipped"}
 HALVES = {"even": 0, "odd": 1}
@@ -60,8 +60,11 @@ def auc_rows(numbers: dict[str, np.ndarray], kinds: np.ndarray, chosen: np.ndarr
     rows = [["AUC", *KINDS]]
     for name, values in numbers.items():
         there = chosen & np.isfinite(values)
-        good = values[there & (kinds == "true")]
-        rows.append([name, *(f"{auc(good, values[there & (kinds == kind)]):.3f}" for kind in KINDS)])
+        of_kind = {kind: values[there & (kinds == kind)] for kind in {*kinds.tolist(), "true"}}
+        aucs = [
+            auc(of_kind.get(CONTROLS.get(kind, "true"), values[:0]), of_kind.get(kind, values[:0])) for kind in KINDS
+        ]
+        rows.append([name, *(f"{value:.3f}" for value in aucs)])
     return rows
 
 

@@ -7,7 +7,8 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 PYTHON=${PYTHON:-python}
 mkdir -p "$3"
 read -r -a raw <<< "${TOKENIZER:+--tokenizer $TOKENIZER --lowercase}"
-"$PYTHON" "$HERE/damage.py" --source "$1" --target "$2" "${raw[@]}" --pairs "${PAIRS:-400}" --seed "${SEED:-1}" "$3/bed"
+read -r -a third <<< "${THIRD:+--third $THIRD}"
+"$PYTHON" "$HERE/damage.py" --source "$1" --target "$2" "${raw[@]}" "${third[@]}" --pairs "${PAIRS:-400}" --seed "${SEED:-1}" "$3/bed"
 models=(--path "$PATH_")
 [ -z "${REVERSE:-}" ] || models+=(--reverse-path "$REVERSE")
 [ -z "${CODES:-}" ] || models+=(--bpe-codes "$CODES")
