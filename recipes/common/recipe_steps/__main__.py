@@ -21,6 +21,7 @@ STEPS = {
     "hypotheses": "the translations of a fairseq-generate log",
     "curve": "AER over the updates of a training",
     "ceiling": "what is left to find in the attention of two models",
+    "constants": "the constants of the decision, tuned on a part of the gold and reported on the rest",
     "average": "the mean of several checkpoints of one training",
     "prune": "take closed heads out of a checkpoint",
     "model-options": "the arguments that build a model like a checkpoint's",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from fairseq_normalign import load, read_gold
 from fairseq_normalign.errors import NormalignError
@@ -16,9 +17,11 @@ from fairseq_normalign.links.score import score
 Pairs = list[tuple[str, str]]
 
 
-def add_gold_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", type=Path, required=True, help="folder of the dictionaries")
-    parser.add_argument("--languages", nargs=2, required=True, metavar=("SOURCE", "TARGET"))
+def add_gold_arguments(parser: argparse.ArgumentParser, *, any_host: bool = False) -> None:
+    """``any_host``: models that are not of fairseq need neither dictionaries nor languages."""
+    required = not any_host
+    parser.add_argument("--data", type=Path, required=required, help="folder of the dictionaries")
+    parser.add_argument("--languages", nargs=2, required=required, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--text", type=Path, nargs=2, required=True, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--gold", type=Path, required=True)
     parser.add_argument("--bpe-codes", nargs="+")
@@ -34,15 +37,16 @@ def read_gold_text(args: argparse.Namespace) -> tuple[Pairs, list[Gold]]:
     return pairs, golds
 
 
-def load_both(args: argparse.Namespace, paths: Sequence[Path], **options: str | float | None) -> AlignmentModel:
-    """The models of both directions; ``options`` are further arguments of ``load``."""
+def load_both(args: argparse.Namespace, paths: Sequence[Path | str], **options: Any) -> AlignmentModel:
+    """The models of both directions, or of one; ``options`` are further arguments of ``load``."""
+    source, target = args.languages or (None, None)
     return load(
         paths[0],
-        reverse=paths[1],
+        reverse=paths[1] if len(paths) > 1 else None,
         data=args.data,
         reverse_data=args.data,
-        source_lang=args.languages[0],
-        target_lang=args.languages[1],
+        source_lang=source,
+        target_lang=target,
         bpe_codes=args.bpe_codes,
         sentencepiece_model=args.sentencepiece_model,
         **options,
