@@ -4,161 +4,42 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 
 from .align.aligner import AlignedPair
 from .align.both_directions import BitextAligner
-from .align.build import make_bitext_aligner
+from .align.build import load_aligner
 from .align.checking import Checker
-from .align.choose import MANY, choose_readings, sentence_of_choice
+from .align.choose import MANY, SAMPLE, choose_readings, sentence_of_choice
 from .align.directions import Keep, PairAlignment
-from .align.options import DEFAULT_STEP, AlignmentOptions
+from .align.options import LoadOptions
 from .align.translating import why_untranslated
 from .aligned_pair import Alignment, TranslationCheck
 from .analysis.translation_check import PairCheck
 from .errors import NormalignError
-from .hosts.options import PRECISIONS, ModelOptions
 from .hosts.protocol import Pair
-from .links.experts import AGREEMENT_FLOOR, Expert
+from .links.experts import Expert
 from .links.readings import Reading
-from .links.symmetrize import SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from .methods import METHODS
-from .text.options import TextOptions
+from .options import keywords_of
 
-WINDOW = 256
+WINDOW = SAMPLE
 """Pairs that :meth:`AlignmentModel.align_many` takes together, unless told otherwise."""
-AUTO = "auto"
-
-Names = str | Path | Sequence[str | Path] | None
-"""One file for both sides, or the source's and the target's."""
 
 
-def load(
-    path: str | Path,
-    reverse: str | Path | None = None,
-    *,
-    data: str | Path | None = None,
-    reverse_data: str | Path | None = None,
-    source_lang: str | None = None,
-    target_lang: str | None = None,
-    fixed_dictionary: str | Path | None = None,
-    lang_dict: str | Path | None = None,
-    lang_pairs: str | None = None,
-    user_dir: Names = None,
-    bpe_codes: Names = None,
-    sentencepiece_model: Names = None,
-    tokenizer: str | None = None,
-    lowercase: bool = False,
-    words: str | None = None,
-    method: str = "norms",
-    layer: int | None = None,
-    head: int | None = None,
-    step: str = DEFAULT_STEP,
-    readings: str | None = None,
-    decision: str | None = None,
-    symmetrize: str = "agreed-grow-diag",
-    floor: float | None = None,
-    null: str = "best",
-    level: str = "word",
-    device: str = "cpu",
-    precision: str | None = None,
-    max_tokens: int = 4000,
-) -> AlignmentModel:
+@keywords_of(LoadOptions)
+def load(options: LoadOptions) -> AlignmentModel:
     """Load a translation model for aligning and translating; with ``reverse`` the models of both directions.
 
-    Args:
-        path: A checkpoint of fairseq (``a.pt:b.pt`` is an ensemble), or a folder or name of Hugging Face transformers.
-        reverse: The model of the other direction; ``path`` itself for a multilingual model.
-        data, reverse_data: Directories of fairseq's dictionaries; by default those of the checkpoints.
-        source_lang, target_lang: The languages, where the model does not tell them or has several.
-        fixed_dictionary, lang_dict, lang_pairs: What replaces what a multilingual checkpoint of fairseq says of its
-            dictionary and languages, as fairseq's flags do.
-        user_dir: Folders with the code of an architecture or task of somebody's own.
-        bpe_codes, sentencepiece_model: What splits words into pieces: a file, or those of source and target. Without
-            them a fairseq model takes text that is in pieces already.
-        tokenizer: ``"moses"`` for raw text; otherwise words are separated by spaces.
-        lowercase: Lower-case the words first.
-        words: What links count in natural text: ``"spaces"``, ``"unicode"``, ``"moses"`` or ``"characters"``. By
-            default the words of the tokenizer, or those that spaces separate.
-        method: How soft alignments are read; see :func:`fairseq_normalign.list_methods`.
-        layer, head, step: One reading: a decoder layer and a head counted from 1, and ``"awi"`` or ``"awo"``.
-        readings: Several readings to multiply, for example ``"1.2:awi,3:awo^0.5"``; ``"auto"`` chooses them by the
-            first pairs that are aligned together. Without any choice: the bottom third of the decoder at AWI times its
-            top layer at AWO.
-        decision: How links are decided: ``"argmax"``, ``"mutual"``, ``"itermax"``, ``"grow-diag"``, ``"top-k:2"``,
-            ``"threshold:0.3"``; with two directions by what they agree on, in place of ``symmetrize``.
-        symmetrize: How two directions are combined; names that start with ``agreed-`` multiply them first.
-        floor: The agreement that a link must exceed.
-        null: ``"best"``, or ``"unaligned"`` to leave a word without link where the end of the sentence wins.
-        level: ``"word"`` or ``"piece"``.
-        device, precision: Where the models compute, and ``"fp16"`` or ``"bf16"`` to convert them.
-        max_tokens: Pieces per side and batch.
+    The arguments are the options of the command line, and have the same defaults. Where several pairs are aligned
+    together and there are enough of them, the readings are chosen by their text unless they are given. ``reverse`` is
+    ``path`` itself for a multilingual model.
 
     A wrong argument is a :class:`fairseq_normalign.NormalignError`. The model may be used from several threads: calls
     take turns.
     """
-    _check(precision, symmetrize)
-    _import(user_dir)
-    options = AlignmentOptions(
-        method=method,
-        layer=layer,
-        head=head,
-        step=step,
-        readings=None if readings == AUTO else readings,
-        decision=decision,
-        floor=floor,
-        null=null,
-    )
-    text = TextOptions(_both(bpe_codes), _both(sentencepiece_model), tokenizer, lowercase, words)
-    replaced = {"fixed_dictionary": fixed_dictionary, "lang_dict": lang_dict, "lang_pairs": lang_pairs}
-    model = ModelOptions(
-        str(path),
-        _name(data),
-        source_lang,
-        target_lang,
-        device,
-        precision,
-        task_options={name: str(value) for name, value in replaced.items() if value is not None},
-    )
-    other = None if reverse is None else model.reversed(str(reverse), _name(reverse_data))
-    aligner = make_bitext_aligner(
-        model,
-        other,
-        text,
-        options,
-        max_tokens=max_tokens,
-        level=level,
-        combine=symmetrize,
-        floor=AGREEMENT_FLOOR if floor is None else floor,
-    )
-    return AlignmentModel(aligner, chooses=readings == AUTO)
-
-
-def _check(precision: str | None, symmetrize: str) -> None:
-    if precision is not None and precision not in PRECISIONS:
-        raise NormalignError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
-    if symmetrize not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
-        names = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
-        raise NormalignError(f"unknown symmetrization '{symmetrize}'; choose one of {names}")
-
-
-def _import(user_dir: Names) -> None:
-    if user_dir is not None:
-        from .hosts.fairseq.patches import import_user_dirs
-
-        import_user_dirs(_both(user_dir))
-
-
-def _name(path: str | Path | None) -> str | None:
-    return None if path is None else str(path)
-
-
-def _both(names: Names) -> tuple[str, ...]:
-    if names is None:
-        return ()
-    return (str(names),) if isinstance(names, (str, Path)) else tuple(map(str, names))
+    return AlignmentModel(load_aligner(options), chooses=options.chooses_readings())
 
 
 class AlignmentModel:

@@ -70,7 +70,7 @@ class Aligner:
 
     def __init__(self, models: Sequence[HostModel], options: AlignmentOptions) -> None:
         self.options = options
-        self.reader = Reader(models, check=options.check)
+        self.reader = Reader(models, check=options.self_test)
         self.expert = options.expert(self.reader.layers)
 
     def read_with(self, expert: Expert) -> None:

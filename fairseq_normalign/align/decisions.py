@@ -20,7 +20,7 @@ class Survey:
 
     def __init__(self, direction: EncodedAligner, methods: Sequence[str], *, heads: bool = True) -> None:
         self.direction = direction
-        self.reader = Reader(direction.models, check=direction.aligner.options.check)
+        self.reader = Reader(direction.models, check=direction.aligner.options.self_test)
         self.methods = list(methods)
         self._places = [place for name in methods for place in self.reader.places(name, heads=heads)]
 

@@ -1,87 +1,132 @@
-"""How alignments are to be read: one set of options for fairseq's task, our commands and the Python interface."""
+"""How alignments are read, and everything else that loading a model for aligning takes: declared here once.
+
+The command line, :func:`fairseq_normalign.load` and the fairseq tasks take their options from these classes.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 from ..errors import NormalignError
-from ..links.decide import NULL_POLICIES, parse_decision
-from ..links.experts import OWN_AGREEMENT_FLOOR, Expert, bottom_third, default_expert, parse_expert
+from ..links.decide import DECISIONS, NULL_POLICIES, parse_decision
+from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, Expert, bottom_third, default_expert, parse_expert
+from ..links.pieces import LEVELS
 from ..links.readings import Reading
+from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..links.words import STEPS
-from ..methods import get_method, method_class
-from ..methods.registry import ReadsLayer
+from ..options import MODEL, READS, FilePath, FilePaths, check_choices, option, options, part_of, paths, positive
+from ..text.options import TextOptions
 from ..text.tags import TAGS
 
-DEFAULT_STEP = "default"
-"""The step that suits the method: the one its class names."""
+AUTO, DEFAULT = "auto", "default"
+"""Readings that are chosen by the text, and those that suit most models."""
+ALIKE = "agreed-grow-diag"
+"""How two directions are combined where nothing else is asked for."""
 
 
-@dataclass(frozen=True)
+@options
 class AlignmentOptions:
     """Method, layer, head and step, all as a person types them: layer and head count from 1."""
 
-    method: str = "norms"
-    layer: int | None = None
-    """1-based; None: the bottom third of the decoder (2 of 6, 1 of 3), or its top if the method is read there."""
-    head: int | None = None
-    """1-based; None: all heads together."""
-    step: str = DEFAULT_STEP
-    """awi or awo; the default becomes the method's own."""
-    readings: str | None = None
-    """Readings to multiply, as :func:`~fairseq_normalign.links.experts.parse_expert` reads them. None: the one that
-    ``layer``, ``head`` and ``step`` name or, where none of them is given, two looks (see :meth:`expert`)."""
-    decision: str | None = None
-    """How links are decided, one of :data:`~fairseq_normalign.links.decide.DECISIONS`; None: argmax for one
-    reading, grow-diag for several."""
-    floor: float | None = None
-    """The agreement that a link must exceed; None: what suits one direction, or two."""
-    null: str = "best"
-    tags: str = TAGS
-    check: bool = False
-    """Verify on every batch that what is read adds up to what the model computed; costs a second pass."""
+    GROUP: ClassVar = "reading"
+    method: str = option(default="norms", help="norms, weights, or another registered method", metavar="METHOD")
+    readings: str | None = option(
+        default=None,
+        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': one look "
+        "after the word and one before it, chosen by the text if there is enough of it (the default where a text is "
+        "aligned); 'default': the bottom third at awi times the top layer at awo",
+        metavar="LIST",
+    )
+    layer: int | None = option(
+        default=None, help="one reading: this decoder layer, from 1 (the bottom third)", parse=int, metavar="N"
+    )
+    head: int | None = option(
+        default=None, help="one reading: this head alone, from 1 (all heads together)", parse=int, metavar="N"
+    )
+    step: str | None = option(
+        default=None,
+        help="one reading: where the word is the decoder's output (awo) or its input (awi); by default what suits the "
+        "method (norms: awi)",
+        choices=STEPS,
+    )
+    decision: str | None = option(
+        default=None,
+        help=f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
+        "with one reading: argmax, with several: grow-diag)",
+        flags=["--decide"],
+        metavar="HOW",
+    )
+    floor: float | None = option(
+        default=None,
+        help=f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
+        "for one that is decided by grow-diag)",
+        parse=float,
+        metavar="X",
+    )
+    null: str = option(
+        default="best",
+        help="when the end of the sentence or a tag wins: link the best word, or leave the word unaligned",
+        choices=NULL_POLICIES,
+    )
+    tags: str = option(
+        default=TAGS, help="pattern of language tags in front of a sentence; tags are not words", metavar="REGEX"
+    )
+    self_test: bool = option(
+        default=False,
+        help="verify on every batch that what is read adds up to what the model computed (slow)",
+    )
 
     def __post_init__(self) -> None:
-        one = self.layer is not None or self.head is not None or self.step != DEFAULT_STEP
-        if one and self.readings is not None:
-            raise NormalignError("give readings, or a layer, a head and a step, not both")
-        object.__setattr__(self, "_names_one_reading", one)
-        self._settle_method()
-        if self.decision is not None:
-            parse_decision(self.decision)
-        if self.floor is not None and not 0 <= self.floor <= 1:
-            raise NormalignError(f"the agreement that a link must exceed is a number from 0 to 1, not {self.floor}")
-        _choose("null policy", self.null, NULL_POLICIES)
-        try:
-            re.compile(self.tags)
-        except re.error as error:
-            raise NormalignError(f"the pattern for language tags '{self.tags}' is not valid: {error}") from None
+        from ..methods import method_class
 
-    def _settle_method(self) -> None:
-        get_method(self.method)
+        if self.names_one_reading and self.readings is not None:
+            raise NormalignError("give readings, or a layer, a head and a step, not both")
+        check_choices(self)
+        for name, number in (("layer", self.layer), ("head", self.head)):
+            if number is not None and (type(number) is not int or number < 1):
+                raise NormalignError(f"the {name} is a whole number from 1 on, not {number!r}")
         method = method_class(self.method)
-        if self.step == DEFAULT_STEP:
-            object.__setattr__(self, "step", method.default_step)
-        _choose("step", self.step, STEPS)
-        if self.step not in method.steps:
+        if self.step is not None and self.step not in method.steps:
             raise NormalignError(
                 f"the method '{method.name}' explains the word that a step puts out: "
                 f"the step is {' or '.join(method.steps)}, not {self.step}"
             )
-        for name, number in (("layer", self.layer), ("head", self.head)):
-            if number is not None and (type(number) is not int or number < 1):
-                raise NormalignError(f"the {name} is a whole number from 1 on, not {number!r}")
         if self.layer is not None and not method.layerwise:
             raise NormalignError(
                 f"the method '{method.name}' looks at the whole model: it has no layers to choose from"
             )
         if self.head is not None and not method.has_heads:
             raise NormalignError(f"the method '{method.name}' has no single heads to read")
+        if self.decision is not None:
+            parse_decision(self.decision)
+        if self.floor is not None and not 0 <= self.floor <= 1:
+            raise NormalignError(f"the agreement that a link must exceed is a number from 0 to 1, not {self.floor}")
+        try:
+            re.compile(self.tags)
+        except re.error as error:
+            raise NormalignError(f"the pattern for language tags '{self.tags}' is not valid: {error}") from None
+
+    @property
+    def names_one_reading(self) -> bool:
+        """Whether a layer, a head or a step was given."""
+        return not (self.layer is None and self.head is None and self.step is None)
+
+    @property
+    def can_look_twice(self) -> bool:
+        """Whether the method reads single layers at both decoder steps."""
+        from ..methods import method_class
+        from ..methods.registry import ReadsLayer
+
+        method = method_class(self.method)
+        return issubclass(method, ReadsLayer) and set(STEPS) <= set(method.steps)
 
     def layer_of(self, count: int) -> int:
         """Return the 0-based layer to read of a decoder with ``count`` layers."""
+        from ..methods import method_class
+
         method = method_class(self.method)
         if not method.layerwise:
             return 0
@@ -91,23 +136,12 @@ class AlignmentOptions:
             raise NormalignError(f"there is no decoder layer {self.layer}; the model has {count}, counted from 1")
         return self.layer - 1
 
-    @property
-    def names_one_reading(self) -> bool:
-        """Whether a layer, a head or a step was given."""
-        return bool(getattr(self, "_names_one_reading"))  # noqa: B009
-
-    @property
-    def can_look_twice(self) -> bool:
-        """Whether the method reads single layers at both decoder steps."""
-        method = method_class(self.method)
-        return issubclass(method, ReadsLayer) and set(STEPS) <= set(method.steps)
-
     def expert(self, count: int) -> Expert:
-        """Return the readings that decide, of a decoder with ``count`` layers.
+        """Return the readings that decide, of a decoder with ``count`` layers, as long as none are chosen by a text.
 
         Without a choice these are two looks: the bottom third at AWI times the top layer at AWO.
         """
-        if self.readings is not None:
+        if self.readings is not None and self.readings not in (AUTO, DEFAULT):
             return self.checked(parse_expert(self.readings, method=self.method), count)
         if self.names_one_reading or not self.can_look_twice:
             return Expert((self.reading(count),), (1.0,))
@@ -131,9 +165,149 @@ class AlignmentOptions:
 
     def reading(self, count: int) -> Reading:
         """Return the one reading that layer, head and step name, of a decoder with ``count`` layers."""
-        return Reading(self.method, self.layer_of(count), None if self.head is None else self.head - 1, self.step)
+        from ..methods import method_class
+
+        step = self.step or method_class(self.method).default_step
+        return Reading(self.method, self.layer_of(count), None if self.head is None else self.head - 1, step)
 
 
-def _choose(what: str, value: str, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise NormalignError(f"unknown {what} '{value}'; choose one of {', '.join(choices)}")
+@options
+class ModelFields:
+    """Which model, and where and how it computes."""
+
+    GROUP: ClassVar = "model"
+    path: FilePath = option(
+        help="fairseq checkpoint, or a folder or hub name of transformers; a.pt:b.pt is an ensemble",
+        metavar="MODEL",
+        role=MODEL,
+        kw_only=False,
+    )
+    data: FilePath | None = option(
+        default=None, help="directory of the dictionaries (default: the checkpoint's)", metavar="DIR", role=MODEL
+    )
+    source_lang: str | None = option(
+        default=None,
+        help="source language, where the model does not tell it or has several",
+        metavar="L",
+    )
+    target_lang: str | None = option(default=None, help="target language", metavar="L")
+    fixed_dictionary: FilePath | None = option(
+        default=None, help="multilingual: the dictionary of all languages", metavar="FILE", role=READS
+    )
+    lang_dict: FilePath | None = option(
+        default=None, help="multilingual: its languages, one per line, in their order", metavar="FILE", role=READS
+    )
+    lang_pairs: str | None = option(
+        default=None, help="multilingual: its directions, as a list or a file", metavar="PAIRS"
+    )
+    user_dir: FilePaths = option(
+        default=(),
+        help="code of an architecture or task for fairseq; repeatable",
+        metavar="DIR",
+        repeat=True,
+        role=READS,
+    )
+    device: str | None = option(
+        default=None,
+        help="where the model computes, for example cuda:1 (a GPU if there is one)",
+        also={"--cpu": ("cpu", "use no GPU")},
+    )
+    precision: str | None = option(
+        default=None,
+        help="convert the model to half precision; norms are computed in float32",
+        choices=("fp16", "bf16"),
+        also={"--fp16": ("fp16", "float16"), "--bf16": ("bf16", "bfloat16")},
+    )
+    max_tokens: int = option(
+        default=4000, help="pieces in a batch, per side, with padding", parse=positive, metavar="N"
+    )
+
+
+@options
+class ReverseFields:
+    """The model of the other direction, and how two directions are combined."""
+
+    GROUP: ClassVar = "the other direction"
+    reverse: FilePath | None = option(
+        default=None,
+        help="model that translates target to source",
+        flags=["--reverse-path"],
+        also={"--reverse": ("", "the model of --path, the other way round, if it is multilingual")},
+        metavar="MODEL",
+        role=MODEL,
+        kw_only=False,
+    )
+    reverse_data: FilePath | None = option(
+        default=None, help="dictionaries of the reverse model (default: next to it)", metavar="DIR", role=MODEL
+    )
+    reverse_bpe_codes: FilePaths = option(
+        default=(),
+        help="codes of the reverse model: of both its sides, or its source and target (default: those of the first "
+        "model, exchanged)",
+        nargs="+",
+        metavar="FILE",
+        role=READS,
+    )
+    reverse_sentencepiece_model: FilePaths = option(
+        default=(), help="the same for SentencePiece", nargs="+", metavar="FILE", role=READS
+    )
+    reverse_readings: str | None = option(default=None, help="readings of the reverse model", metavar="LIST")
+    symmetrize: str | None = option(
+        default=None,
+        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+        f"alignments are multiplied first ({ALIKE})",
+        choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
+        metavar="WAY",
+    )
+
+
+@options
+class LoadOptions(ReverseFields, AlignmentOptions, TextOptions, ModelFields):
+    """Everything that loading the model of one direction, or those of both, takes."""
+
+    GROUP: ClassVar = "reading"
+    choice: FilePaths = option(
+        default=(),
+        help="readings that 'normalign layers --save' wrote: for the model and, if there is one, for the reverse model",
+        nargs="+",
+        metavar="FILE",
+        role=READS,
+    )
+    level: str = option(default="word", help="what links count", choices=LEVELS)
+
+    def __post_init__(self) -> None:
+        """Check what needs no torch; the rest is checked when :meth:`alignment` and :meth:`text` are made."""
+        check_choices(self)
+
+    def text(self, *, reverse: bool = False) -> TextOptions:
+        """Return how lines become pieces; ``reverse``: for the model of the other direction."""
+        text = part_of(TextOptions, self)
+        if reverse and (self.reverse_bpe_codes or self.reverse_sentencepiece_model):
+            codes, models = self.reverse_bpe_codes, self.reverse_sentencepiece_model
+            return replace(text, bpe_codes=codes, sentencepiece_model=models)
+        return text.reversed() if reverse else text
+
+    def alignment(self) -> AlignmentOptions:
+        """Return how alignments are read."""
+        return part_of(AlignmentOptions, self)
+
+    def chooses_readings(self) -> bool:
+        """Whether the readings are to be chosen by the text."""
+        by_text = self.readings == AUTO or (self.readings is None and not self.names_one_reading)
+        return by_text and not self.choice and self.can_look_twice
+
+    def given_readings(self, chosen: Sequence[Expert] = ()) -> list[Expert | None]:
+        """Return the readings of each direction that were saved or given, or ``chosen``; None: the default."""
+        from ..analysis.choose_readings import read_choice
+
+        found: list[Expert | None] = [read_choice(file).expert for file in paths(self.choice)] or list(chosen)
+        if self.reverse_readings:
+            found = [*(found or [None])[:1], parse_expert(self.reverse_readings, method=self.method)]
+        return found
+
+    def check_choice(self) -> None:
+        """Refuse saved choices that other options contradict."""
+        if self.choice and (self.readings or self.names_one_reading):
+            raise NormalignError("a saved choice holds the readings; leave readings, layer, head and step out")
+        if len(paths(self.choice)) > (1 if self.reverse is None else 2):
+            raise NormalignError("a saved choice is needed for each model, and there are fewer models")

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import difflib
 import importlib
 import keyword
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from ..errors import NormalignError, one_line, reason_of
+from ..options import add_flags, check_files
 from ..requirements import explained_imports
 from ..version import __version__
-from .places import check_places
 
 VERBS = {
     "try": "align a sentence pair with the toy that ships with this package",
@@ -35,25 +37,21 @@ VERBS = {
     "analyze": "say what attention and its heads do with a text",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
-"""Verb -> the line that --help shows. :func:`verb_module` has ``add_arguments(parser)`` and ``run(args)``; ``run``
-returns nothing, or an exit code."""
+"""Verb -> the line that --help shows. :func:`verb_module` has a class ``Options`` and ``run(options)``, which
+returns nothing or an exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one verb; a user's mistake is one line on stderr and exit code 2."""
-    arguments = _verb_first(list(sys.argv[1:] if argv is None else argv))
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    front = 0
+    while arguments[front : front + 1] == ["--user-dir"]:  # it may come before the verb, too
+        front += 2
+    arguments = [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
     verb = arguments[0] if arguments else None
     if verb not in VERBS:
         return _top_level(arguments)
     return _guarded(f"normalign {verb}", lambda: _run(verb, arguments[1:]))
-
-
-def _verb_first(arguments: list[str]) -> list[str]:
-    """``--user-dir DIR`` may stand before the verb, too."""
-    front = 0
-    while arguments[front : front + 1] == ["--user-dir"]:
-        front += 2
-    return [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
 
 
 def verb_module(verb: str) -> ModuleType:
@@ -63,29 +61,74 @@ def verb_module(verb: str) -> ModuleType:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """A parser whose errors are one line, without the list of every option."""
+    """A parser whose errors are one line, with the option that may have been meant."""
+
+    def parse_args(self, args=None, namespace=None):
+        """Parse, and refuse an unknown option before anything else is missed."""
+        for argument in args or ():
+            if argument == "--":
+                break
+            flag = argument.partition("=")[0]
+            if re.match("--[a-z]", flag) and not any(one.startswith(flag) for one in self._option_string_actions):
+                self.error(f"unrecognized arguments: {argument}{self._meant(flag)}")
+        return super().parse_args(args, namespace)
+
+    def _meant(self, flag: str) -> str:
+        if flag in MOVED:
+            return f"; {MOVED[flag]}"
+        close = difflib.get_close_matches(flag, self._option_string_actions, 1)
+        return f"; did you mean {close[0]}?" if close else ""
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and where the options are listed, and end with exit code 2."""
         self.exit(_mistake(self.prog, f"{message}; '{self.prog} --help' lists the options"))
 
 
-def verb_parser(verb: str) -> argparse.ArgumentParser:
-    """Return the parser of a verb's arguments."""
+MOVED = {
+    "--format": "JSON lines are now written by --json",
+    "--setting": "it is called --step now",
+    "--normalign-setting": "it is called --normalign-step now",
+    "--by-layer": "readings are chosen by support now, and 'normalign layers' lists them",
+}
+"""Flags of earlier versions -> what to use instead."""
+
+
+def verb_parser(verb: str, *, everything: bool = True) -> argparse.ArgumentParser:
+    """Return the parser of a verb's options; without ``everything`` its help shows the most useful ones."""
     module = verb_module(verb)
+    purpose, _, details = (module.__doc__ or "").strip().partition("\n\n")
+    options = module.Options
+    first = None if everything else getattr(options, "FIRST", None)
+    epilog = getattr(module, "EPILOG", "") if first is None else f"'normalign {verb} --help-all' shows all options."
     parser = OneLineParser(
         prog=f"normalign {verb}",
-        description=module.__doc__,
+        usage=None if first is None else f"normalign {verb} [options]",
+        description="\n\n".join([purpose, f"  {options.EXAMPLE}", *([details] if first is None and details else [])]),
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    module.add_arguments(parser)
+    parser.add_argument(
+        "--help-all", action=_HelpAll, nargs=0, verb=verb, dest=argparse.SUPPRESS, help="show all options"
+    )
+    add_flags(parser, options, shown=first)
     return parser
 
 
+class _HelpAll(argparse.Action):
+    def __init__(self, *args: Any, verb: str, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.verb = verb
+
+    def __call__(self, *_: object) -> NoReturn:
+        verb_parser(self.verb).print_help()
+        sys.exit(0)
+
+
 def _run(verb: str, arguments: Sequence[str]) -> int:
-    args = verb_parser(verb).parse_args(arguments)
-    check_places(verb, args)
-    code = verb_module(verb).run(args) or 0
+    module = verb_module(verb)
+    options = module.Options(**vars(verb_parser(verb, everything=False).parse_args(arguments)))
+    check_files(options)
+    code = module.run(options) or 0
     sys.stdout.flush()
     return code
 
@@ -130,8 +173,10 @@ def _top_level(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"normalign {__version__}")
-    parser.add_argument("verb", choices=VERBS, metavar="VERB", help="what to do; one of those below")
-    parser.parse_args(arguments or ["--help"])
+    parser.add_argument("verb", metavar="VERB", help="what to do; one of those below")
+    found = parser.parse_args(arguments or ["--help"]).verb
+    close = difflib.get_close_matches(found, VERBS, 1)
+    parser.error(f"unknown verb '{found}'" + (f"; did you mean '{close[0]}'?" if close else ""))
     return 0
 
 

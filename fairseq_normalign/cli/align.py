@@ -1,7 +1,7 @@
 """Align a bitext by forced decoding, with any fairseq Transformer.
 
 One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
-with both texts, the place of every word in them, and how sure each link is (--format jsonl). A pair that is empty on
+with both texts, the place of every word in them, and how sure each link is (--json). A pair that is empty on
 one side, or longer than the model's positions, gets an empty line; their number is reported at the end.
 
 With -o FILE, finished windows of 1,024 pairs are kept in FILE.parts until all are done: the same command, run again
@@ -10,34 +10,28 @@ after an interruption, continues. --processes N and --cluster ADDRESS share the 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from .. import jobs
 from ..errors import NormalignError
-from ..files import STDIO, check_distinct, check_writable, is_stdout, read_parallel
+from ..files import check_distinct, check_writable, is_stdout, read_parallel
 from ..jobs import Bitext, digest
 from ..links.dump import DumpWriter
-from ..links.experts import VOTE
+from ..links.experts import VOTE, VOTE_BESIDE_HMM
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS
 from ..new_directory import check_new_directory
-from .bitext_job import Job, add_job_arguments, opened_job
-from .model_arguments import (
-    SYMMETRIZATION,
-    add_model_arguments,
-    add_reverse_arguments,
-    add_symmetrize_argument,
-    add_text_arguments,
+from ..options import READS, WRITES, option, options, output, written
+from .bitext_job import Job, JobOptions, opened_job
+from .shared import (
     check_sides,
     from_stdin,
     given_text,
 )
-from .reading_arguments import add_choice_argument, add_reading_arguments
 
 if TYPE_CHECKING:
     from ..analysis.hmm import HmmAligner
@@ -54,55 +48,65 @@ the mean of both, the geometric mean where soft alignments are multiplied.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    add_model_arguments(parser)
-    add_text_arguments(parser)
-    add_choice_argument(add_reading_arguments(parser))
-    add_symmetrize_argument(add_reverse_arguments(parser))
-    _add_expert_arguments(parser)
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the links (standard output)")
-    writing.add_argument("--format", choices=("pharaoh", "jsonl"), default="pharaoh", help="how they are written")
-    writing.add_argument("--write-words", metavar="PREFIX", help="the words that links count: PREFIX.source, .target")
-    writing.add_argument("--level", choices=("word", "piece"), default="word", help="what links count (word)")
-    writing.add_argument("--scores", metavar="FILE", help="how sure each link is")
-    writing.add_argument("--soft", metavar="FILE", help="soft alignments, as text")
-    writing.add_argument("--dump", metavar="DIR", help="soft alignments of all layers, in a new directory")
-    add_job_arguments(writing)
+@options
+class Options(JobOptions):
+    """Everything that changes what is aligned and how, and what is written."""
 
-
-def _add_expert_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--vote",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
+    GROUP: ClassVar = "more evidence"
+    EXAMPLE: ClassVar = "normalign align --path de-en.pt --bpe-codes codes --source text.de --target text.en -o links"
+    FIRST: ClassVar = (
+        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "data", "json", "output"),
     )
-    parser.add_argument(
-        "--learn",
+    vote: Sequence[str] = option(
+        default=(),
+        help="links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
+        nargs="+",
+        metavar="FILE",
+        role=READS,
+    )
+    learn: str | None = option(
+        default=None,
+        help="learn a statistical aligner (HMM) from the words of the text itself, and combine its posteriors with the "
+        "model's; looks: learn also from what the models look at, which takes as long as aligning once more",
         nargs="?",
         choices=LEARNED_FROM,
         const=LEARNED_FROM[0],
-        help="learn a statistical aligner (HMM) from the words of the text itself and multiply what it believes; "
-        "looks: learn also from what the models look at, which takes as long as aligning once more",
     )
-    parser.add_argument(
-        "--learn-from",
+    learn_from: Sequence[str] | None = option(
+        default=None,
+        help="learn it from this text as well, tokenized like --source and --target",
         nargs=2,
         metavar=("SOURCE", "TARGET"),
-        help="learn it from this text as well, tokenized like --source and --target",
+        role=READS,
     )
-    parser.add_argument(
-        "--vote-weight",
-        type=float,
+    vote_weight: float | None = option(
+        default=None,
+        help=f"how many times what they link counts ({VOTE:g}; with --learn {VOTE_BESIDE_HMM:g})",
+        parse=float,
         metavar="X",
-        help=f"how many times what they link counts ({VOTE:g}; with --learn 2)",
+    )
+    output: str = output("the links (standard output)")
+    json: bool = option(default=False, help="write JSON lines: texts, words, links, scores", group="writing")
+    write_words: str | None = option(
+        default=None,
+        help="the words that links count: PREFIX.source, PREFIX.target",
+        metavar="PREFIX",
+        role=WRITES,
+        endings=("source", "target"),
+        group="writing",
+    )
+    scores: str | None = written("how sure each link is")
+    soft: str | None = written("soft alignments, as text")
+    dump: str | None = option(
+        default=None,
+        help="soft alignments of all layers, in a new directory",
+        metavar="DIR",
+        role=WRITES,
+        group="writing",
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     from ..align.job import Outputs, add_to_dump, align_window
 
@@ -111,15 +115,13 @@ def run(args: argparse.Namespace) -> None:
         scores=bool(args.scores),
         soft=bool(args.soft),
         layers=bool(args.dump),
-        json=args.format == "jsonl",
+        json=args.json,
         words=bool(args.write_words),
     )
-    combine = args.symmetrize or SYMMETRIZATION
+    vote = args.vote_weight or (VOTE_BESIDE_HMM if args.learn else VOTE)
     with (
         contextlib.ExitStack() as stack,
-        opened_job(
-            args, "align", Bitext(*given_text(args), beside=args.vote), level=args.level, combine=combine
-        ) as job,
+        opened_job(args, "align", Bitext(*given_text(args), beside=args.vote), vote=vote) as job,
     ):
         hmm, learned_from = _learned(args, job) if args.learn else (None, "")
         dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump else None
@@ -140,7 +142,7 @@ def run(args: argparse.Namespace) -> None:
     job.report(counts, "an empty line")
 
 
-def _learned(args: argparse.Namespace, job: Job) -> tuple[HmmAligner, str]:
+def _learned(args: Options, job: Job) -> tuple[HmmAligner, str]:
     """Return the HMM that was learned from the text, and what stands for everything it was learned from."""
     from ..align.learning import learned, words_of_window
 
@@ -170,10 +172,10 @@ def _posteriors(hmm: HmmAligner, job: Job, window: jobs.Window) -> object:
     return posteriors_of(hmm, words_of_window(job.workers.models, window))
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     check_sides(args)
-    if args.level == "piece" and (args.format == "jsonl" or args.write_words):
-        raise NormalignError("--format jsonl and --write-words are of words; leave --level piece out")
+    if args.level == "piece" and (args.json or args.write_words):
+        raise NormalignError("--json and --write-words are of words; leave --level piece out")
     outputs = _outputs(args)
     if any(is_stdout(path) for path in outputs[1:]):
         raise NormalignError("only the links (-o) can go to standard output")
@@ -183,11 +185,11 @@ def _check(args: argparse.Namespace) -> None:
             check_writable(path)
     if args.dump:
         check_new_directory(args.dump, "a dump")
-    if args.symmetrize and not args.reverse_path:
+    if args.symmetrize and args.reverse is None:
         raise NormalignError("--symmetrize needs the model of the other direction: --reverse-path")
-    if args.symmetrize in SOFT_SYMMETRIZATIONS and args.decide:
+    if args.symmetrize in SOFT_SYMMETRIZATIONS and args.decision:
         raise NormalignError(f"--symmetrize {args.symmetrize} and --decide both decide links; give one of them")
-    if args.reverse_path and (args.soft or args.dump):
+    if args.reverse is not None and (args.soft or args.dump):
         raise NormalignError("--soft and --dump are of one direction; leave --reverse-path out")
     if args.learn_from and not args.learn:
         raise NormalignError("--learn-from adds to what --learn learns from; give --learn too")
@@ -195,7 +197,7 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError("--learn and --vote speak of words, not of pieces")
     if args.learn and from_stdin(args):
         raise NormalignError("--learn reads the text twice, which '-' does not allow; give files")
-    if len(args.vote) > 1 and not args.reverse_path:
+    if len(args.vote) > 1 and args.reverse is None:
         raise NormalignError("two files to --vote are for two directions: --reverse-path")
     if len(args.vote) > 2:
         raise NormalignError(f"--vote takes one file, or one for each direction; {len(args.vote)} were given")
@@ -205,6 +207,6 @@ def _check(args: argparse.Namespace) -> None:
         )
 
 
-def _outputs(args: argparse.Namespace) -> list[str]:
+def _outputs(args: Options) -> list[str]:
     words = [f"{args.write_words}.{side}" for side in ("source", "target")] if args.write_words else []
     return [path for path in (args.output, args.scores, args.soft, *words) if path is not None]

@@ -15,12 +15,11 @@ with it.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -37,20 +36,22 @@ from ..analysis.attention_tables import (
 )
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
+from ..options import READS, option, options, output, positive, written
 from ..show.tables import TABLE_STYLES, render_tables
 from ..version import __version__
-from .model_arguments import (
-    add_model_arguments,
-    add_text_arguments,
+from .link_files import GOLD_OPTIONS, GoldFormat, format_options
+from .shared import (
+    COMBINING,
+    READING,
+    REVERSE,
+    BitextOptions,
+    ModelOptions,
     check_sides,
     from_stdin,
     given_text,
-    model_options,
-    positive,
     prepare_torch,
-    text_options,
+    progress_bar,
 )
-from .option_names import GOLD_OPTIONS, add_format_arguments, format_options
 
 if TYPE_CHECKING:
     from ..align.observing import Observer
@@ -63,44 +64,53 @@ RANKED = ("frequency", "mixing", "heads")
 """What needs to know how often pieces occur."""
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=WHAT, metavar="WHAT", help="one of those above")
-    add_model_arguments(parser)
-    add_text_arguments(parser)
-    group = parser.add_argument_group("analyzing")
-    group.add_argument(
-        "--attention", choices=KINDS, help="whose: the encoder's, the decoder's own, or over the encoder (cross)"
+@options
+class Options(GoldFormat, BitextOptions, ModelOptions):
+    """Everything that changes what is looked at and how, and what is written."""
+
+    GROUP: ClassVar = "analyzing"
+    HIDDEN: ClassVar = (*READING, *REVERSE, *COMBINING, "null", "tags")
+    EXAMPLE: ClassVar = "normalign analyze heads --path de-en.pt --bpe-codes codes --source text.de --target text.en"
+    FIRST: ClassVar = (
+        *("what", "path", "source", "target", "bpe_codes", "attention", "limit", "gold", "figure", "output"),
     )
-    group.add_argument("--limit", type=positive, metavar="N", help="the first N lines only")
-    group.add_argument(
-        "--category",
-        action="append",
-        default=[],
+    what: str = option(help="one of those below", choices=WHAT, metavar="WHAT", positional=True)
+    attention: str | None = option(
+        default=None, help="whose: the encoder's, the decoder's own, or over the encoder (cross)", choices=KINDS
+    )
+    limit: int | None = option(default=None, help="the first N lines only", parse=positive, metavar="N")
+    category: Sequence[str] = option(
+        default=(),
+        help="pieces that are a category of their own, for example 'comma & period=[.,]'; repeatable",
+        repeat=True,
         metavar="NAME=REGEX",
-        help="pieces that are a category of their own, for example 'comma & period=[.,]'; may be repeated",
     )
-    group.add_argument(
-        "--counts",
-        metavar="FROM",
+    counts: str | None = option(
+        default=None,
         help="frequencies of pieces: 'dictionary', 'text', or a file of lines 'piece count' (the dictionary's)",
+        metavar="FROM",
+        role=READS,
     )
-    group.add_argument(
-        "--mask", type=float, default=0, metavar="SHARE", help="masked models: hide this share of the pieces"
+    mask: float = option(default=0.0, help="masked models: hide this share of the pieces", parse=float, metavar="SHARE")
+    points: int = option(default=2000, help="pairs to sample for a figure", parse=positive, metavar="N")
+    seed: int = option(default=1, help="seed of samples and masks", parse=int)
+    gold: str | None = option(
+        default=None,
+        help="gold alignments: the AER of each head over the encoder",
+        metavar="FILE",
+        role=READS,
+        group="heads",
     )
-    group.add_argument("--points", type=positive, default=2000, metavar="N", help="pairs to sample for a figure (2000)")
-    group.add_argument("--seed", type=int, default=1, help="of samples and masks (1)")
-    heads = parser.add_argument_group("heads")
-    heads.add_argument("--gold", metavar="FILE", help="gold alignments: the AER of each head over the encoder")
-    add_format_arguments(heads, "gold")
-    heads.add_argument("--relevance", type=positive, metavar="N", help="LRP relevance on the first N pairs; slow")
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("--style", choices=TABLE_STYLES, default="table", help="(table)")
-    writing.add_argument("--figure", metavar="FILE", help="draw it (.png, .svg, .pdf)")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
-    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+    relevance: int | None = option(
+        default=None, help="LRP relevance on the first N pairs; slow", parse=positive, metavar="N", group="heads"
+    )
+    style: str = option(default="table", choices=[one for one in TABLE_STYLES if one != "json"], group="writing")
+    json: bool = option(default=False, help="write JSON", group="writing")
+    figure: str | None = written("draw it (.png, .svg, .pdf)")
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     prepare_torch(args)
     observer = _observer(args)
@@ -114,7 +124,7 @@ def run(args: argparse.Namespace) -> None:
     _write(args, analysis, [f"attention:{observer.kind}", f"lines:{lines}"])
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     if args.what != "singular" and not (args.source or args.bitext):
         raise NormalignError(
             f"{args.what} needs a text: --source, and --target where the model translates; or --bitext"
@@ -134,11 +144,12 @@ def _check(args: argparse.Namespace) -> None:
         figure_format(args.figure)
 
 
-def _observer(args: argparse.Namespace) -> Observer:
+def _observer(args: Options) -> Observer:
+    from ..align.build import model_options
     from ..hosts import host_of
 
-    options = model_options(args, args.path)
-    if host_of(args.path) == "transformers":
+    options = model_options(args)
+    if host_of(str(args.path)) == "transformers":
         from ..hosts.transformers.transformers_lm import BertObserver, is_bert
 
         if not is_bert(args.path):
@@ -150,15 +161,15 @@ def _observer(args: argparse.Namespace) -> Observer:
         state = masked_state(args.path)
         if state is None:
             return _pair_observer(args)
-        masked = masked_observer(state, options, text_options(args), max_tokens=args.max_tokens)
+        masked = masked_observer(state, options, args.text(), max_tokens=args.max_tokens)
     if args.attention not in (None, "encoder"):
         raise NormalignError(f"--attention {args.attention}: a masked language model has the encoder's only")
     masked.hide(args.mask, args.seed)
     return masked
 
 
-def _pair_observer(args: argparse.Namespace) -> Observer:
-    from ..align.build import make_direction
+def _pair_observer(args: Options) -> Observer:
+    from ..align.build import make_direction, model_options
     from ..align.observing import PairObserver
     from ..align.options import AlignmentOptions
 
@@ -166,13 +177,11 @@ def _pair_observer(args: argparse.Namespace) -> Observer:
         raise NormalignError("--mask is for masked language models; this model translates")
     if args.what != "singular" and args.target is None:
         raise NormalignError("this model translates: give its --target too")
-    direction = make_direction(
-        model_options(args, args.path), text_options(args), AlignmentOptions(), max_tokens=args.max_tokens
-    )
+    direction = make_direction(model_options(args), args.text(), AlignmentOptions(), max_tokens=args.max_tokens)
     return PairObserver(direction, args.attention or "cross")
 
 
-def _analysis(args: argparse.Namespace, observer: Observer) -> Analysis:
+def _analysis(args: Options, observer: Observer) -> Analysis:
     of_queries = args.what == "mixing"
     inventory = observer.queries if of_queries else observer.keys
     ranks = _ranks(args, observer, inventory, of_queries) if args.what in RANKED else None
@@ -203,7 +212,7 @@ def _defined(given: Sequence[str]) -> dict[str, str]:
     return patterns
 
 
-def _ranks(args: argparse.Namespace, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
+def _ranks(args: Options, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
     """Return the frequency rank of every piece, by the counts that were asked for."""
     source = args.counts or ("text" if _says_nothing(inventory) else "dictionary")
     if source == "dictionary":
@@ -241,7 +250,7 @@ def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
     return counts
 
 
-def _windows(args: argparse.Namespace) -> Iterator[list[TextPair]]:
+def _windows(args: Options) -> Iterator[list[TextPair]]:
     """The lines that are asked for, a window at a time; without a target that side is empty."""
     from ..jobs import WINDOW, Bitext
 
@@ -256,12 +265,10 @@ def _windows(args: argparse.Namespace) -> Iterator[list[TextPair]]:
         yield window
 
 
-def _look(args: argparse.Namespace, observer: Observer, analysis: Analysis) -> int:
+def _look(args: Options, observer: Observer, analysis: Analysis) -> int:
     """Send the text by; -> how many lines were looked at."""
-    from tqdm import tqdm
-
     seen = 0
-    with tqdm(unit=" lines", disable=not (args.progress or sys.stderr.isatty()), dynamic_ncols=True) as bar:
+    with progress_bar(args) as bar:
         for window in _windows(args):
             for observed in observer.observed(window, mixing=analysis.needs_mixing):
                 analysis.add(observed)
@@ -276,7 +283,7 @@ def _look(args: argparse.Namespace, observer: Observer, analysis: Analysis) -> i
     return seen
 
 
-def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> None:
+def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
     """AER and relevance, where they were asked for."""
     if not (args.gold or args.relevance):
         return
@@ -302,11 +309,12 @@ def _score_heads(args: argparse.Namespace, observer: Observer, heads: Heads) -> 
             heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]
 
 
-def _write(args: argparse.Namespace, found: Analysis | SingularValues, parts: Sequence[str]) -> None:
+def _write(args: Options, found: Analysis | SingularValues, parts: Sequence[str]) -> None:
     if args.figure:
         from ..show.plots import DRAWINGS
 
         DRAWINGS[args.what](found).save(args.figure)
     signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
     with open_output(args.output) as handle:
-        handle.write(render_tables(found.tables(), args.style, signature, more="more in --style tsv"))
+        style = "json" if args.json else args.style
+        handle.write(render_tables(found.tables(), style, signature, more="more in --style tsv"))

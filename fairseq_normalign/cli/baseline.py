@@ -6,16 +6,18 @@ made. All links are source-target, counted from 0.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import MISSING
+from typing import ClassVar
 
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..links.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_word_pairs
 from ..links.formats import Writer
 from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
+from ..options import READS, option, options, output
 from ..version import __version__
 
 EPILOG = """\
@@ -26,40 +28,45 @@ little.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    parser.add_argument("aligner", choices=ALIGNERS, help="which aligner")
-    parser.add_argument("--source", required=True, metavar="FILE", help="source sentences, words separated by spaces")
-    parser.add_argument("--target", required=True, metavar="FILE", help="target sentences")
-    parser.add_argument(
-        "--train",
+@options
+class Options:
+    """Everything that changes what is aligned, and what is written."""
+
+    EXAMPLE: ClassVar = "normalign baseline fast_align --source text.de --target text.en -o fast_align"
+    aligner: str = option(help="which aligner", choices=ALIGNERS, positional=True)
+    source: str = option(help="source sentences, words separated by spaces", metavar="FILE", role=READS)
+    target: str = option(help="target sentences", metavar="FILE", role=READS)
+    train: Sequence[Sequence[str]] = option(
+        default=(),
+        help="more sentence pairs to learn from; repeatable",
         nargs=2,
-        action="append",
-        default=[],
+        repeat=True,
         metavar=("SOURCE", "TARGET"),
-        help="more sentence pairs to learn from; can be given again",
+        role=READS,
     )
-    parser.add_argument("--lowercase", action="store_true", help="show the aligner all words in lower case")
-    parser.add_argument(
-        "-m",
-        "--method",
-        action="append",
+    lowercase: bool = option(default=False, help="show the aligner all words in lower case")
+    symmetrize: Sequence[str] = option(
+        default=(DEFAULT,),
+        help=f"how both directions are combined; repeatable ({DEFAULT})",
+        repeat=True,
         choices=SYMMETRIZATIONS,
-        help="symmetrization; can be given again (grow-diag)",
     )
-    parser.add_argument("--programs", metavar="DIR", help="where the aligner's programs are (PATH)")
-    parser.add_argument(
-        "-o", "--output", required=True, metavar="PREFIX", help="start of the names of the files to write"
+    programs: str | None = option(default=None, help="where the aligner's programs are (PATH)", metavar="DIR")
+    output: str = output(
+        "start of the names of the files to write",
+        default=MISSING,
+        metavar="PREFIX",
+        endings=("forward", "backward", *SYMMETRIZATIONS, "json"),
     )
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     if args.output == STDIO:
         raise NormalignError("-o is the start of several file names, and cannot be standard output")
     check_writable(args.output + ".json")
     pairs = read_word_pairs(args.source, args.target, lowercase=args.lowercase)
     baseline = align(args.aligner, pairs, _training(args), programs=args.programs)
-    methods = list(dict.fromkeys(args.method or [DEFAULT]))
+    methods = list(dict.fromkeys(args.symmetrize))
     _write(f"{args.output}.forward", baseline.forward)
     _write(f"{args.output}.backward", baseline.backward)
     for method in methods:
@@ -72,7 +79,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"{args.output}.{name}")
 
 
-def _training(args: argparse.Namespace) -> Iterator[WordPair]:
+def _training(args: Options) -> Iterator[WordPair]:
     return itertools.chain.from_iterable(read_word_pairs(*files, lowercase=args.lowercase) for files in args.train)
 
 
@@ -83,7 +90,7 @@ def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> No
             writer.write((source, target, True) for source, target in links)
 
 
-def _record(args: argparse.Namespace, pairs: list[WordPair], baseline: Baseline, methods: list[str]) -> dict:
+def _record(args: Options, pairs: list[WordPair], baseline: Baseline, methods: list[str]) -> dict:
     return {
         "normalign": __version__,
         "aligner": args.aligner,

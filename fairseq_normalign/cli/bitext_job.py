@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar
 
+from ..align.options import LoadOptions
 from ..errors import NormalignError, note
 from ..files import is_stream
 from ..jobs import Bitext, Parts, Place, Workers, digest
-from ..links.experts import Expert, parse_expert
+from ..links.experts import VOTE, Expert, parse_expert
+from ..options import SPEED, TEXT, option, options, output, part_of, positive
 from ..version import __version__
-from .model_arguments import ADVICE, positive, prepare_torch, report_unknown_pieces, setup_of
-from .reading_arguments import alignment_options, check_choice, chooses_readings, given_readings
+from .shared import ADVICE, BitextOptions, ModelOptions, prepare_torch, progress_bar, report_unknown_pieces
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -25,18 +24,26 @@ SAMPLE = 500
 EMPTY, TOO_LONG = "empty", "too long"
 
 
-def add_job_arguments(group: argparse._ArgumentGroup) -> None:
-    """Where the work is done."""
-    group.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
-    group.add_argument(
-        "--processes", type=positive, default=1, metavar="N", help="share the work between N processes (1)"
+@options
+class JobOptions(BitextOptions, ModelOptions):
+    """A bitext, models, and where the work is done."""
+
+    GROUP: ClassVar = "workers"
+    processes: int = option(
+        default=1, help="share the work between N processes", parse=positive, metavar="N", role=SPEED
     )
-    group.add_argument(
-        "--cluster", metavar="ADDRESS", help="share the work between the workers of a Dask scheduler: address or file"
+    cluster: str | None = option(
+        default=None,
+        help="share the work between the workers of a Dask scheduler: address or file",
+        metavar="ADDRESS",
+        role=SPEED,
     )
-    group.add_argument("--tls-ca", metavar="FILE", help="certificate of the authority that the cluster trusts")
-    group.add_argument("--tls-cert", metavar="FILE", help="own certificate, for the cluster")
-    group.add_argument("--tls-key", metavar="FILE", help="key of that certificate")
+    tls_ca: str | None = option(
+        default=None, help="certificate of the authority that the cluster trusts", metavar="FILE", role=TEXT
+    )
+    tls_cert: str | None = option(default=None, help="own certificate, for the cluster", metavar="FILE", role=TEXT)
+    tls_key: str | None = option(default=None, help="key of that certificate", metavar="FILE", role=TEXT)
+    output: str = output()
 
 
 @dataclass
@@ -75,27 +82,23 @@ class Job:
 
 
 @contextmanager
-def opened_job(
-    args: argparse.Namespace, verb: str, bitext: Bitext, *, level: str = "word", combine: str = "agreed-grow-diag"
-) -> Iterator[Job]:
+def opened_job(args: JobOptions, verb: str, bitext: Bitext, *, vote: float = VOTE) -> Iterator[Job]:
     """Settle everything that a job over a bitext needs: its workers, and the readings that suit the text."""
-    from tqdm import tqdm
-
-    check_choice(args)
+    args.check_choice()
     if args.cluster and args.processes > 1:
         raise NormalignError("--cluster has workers of its own; leave --processes out")
     total = bitext.count()
     prepare_torch(args)
-    options = alignment_options(args)
-    setup = setup_of(args, options, level=level, combine=combine)
+    from ..align.build import Setup
+
+    setup = Setup(part_of(LoadOptions, replace(args, choice=(), reverse_readings=None)), vote)
     parts = None if is_stream(args.output) else Parts(args.output)
     place = Place(args.processes, args.threads, args.cluster, args.tls_ca, args.tls_cert, args.tls_key)
-    shown = args.progress or sys.stderr.isatty()
-    bar = tqdm(total=total, unit=" pairs", disable=not shown, dynamic_ncols=True, smoothing=0.05)
+    bar = progress_bar(args, total, " pairs")
     try:
         with bar, Workers(setup, place, done=bar.update) as workers:
             job = Job(verb, bitext, total, workers, parts, [], bar)
-            job.readings = _settled(args, job, chooses_readings(args, options))
+            job.readings = _settled(args, job, args.chooses_readings())
             yield job
     except BaseException:
         if parts:
@@ -103,7 +106,7 @@ def opened_job(
         raise
 
 
-def _settled(args: argparse.Namespace, job: Job, choose: bool) -> list[Expert | None]:
+def _settled(args: JobOptions, job: Job, choose: bool) -> list[Expert | None]:
     """Return the readings of each direction, chosen by the first pairs or given; say what in the text is doubtful."""
     from ..align.job import look_at
     from ..jobs import Part
@@ -118,4 +121,4 @@ def _settled(args: argparse.Namespace, job: Job, choose: bool) -> list[Expert | 
         note(f"normalign {job.verb}: {which}{said}")
     for doubt in found["doubts"]:
         note(f"normalign {job.verb}: warning: {doubt['text']}; {ADVICE[doubt['kind']]}")
-    return given_readings(args, [parse_expert(text) for text in found["readings"]])
+    return args.given_readings([parse_expert(text) for text in found["readings"]])

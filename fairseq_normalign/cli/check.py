@@ -12,49 +12,20 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+from typing import Any, ClassVar
 
 from .. import jobs
 from ..analysis.check_lines import columns_of, json_line, table_line
 from ..errors import NormalignError, note
-from ..files import STDIO, check_distinct, check_writable, is_stdout
+from ..files import check_distinct, check_writable, is_stdout
 from ..jobs import Bitext
-from .bitext_job import add_job_arguments, opened_job
-from .model_arguments import (
-    add_model_arguments,
-    add_reverse_arguments,
-    add_text_arguments,
+from ..options import WRITES, option, options, output
+from .bitext_job import JobOptions, opened_job
+from .shared import (
     check_sides,
     from_stdin,
     given_text,
 )
-from .reading_arguments import add_choice_argument, add_reading_arguments
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
-    add_text_arguments(parser)
-    add_choice_argument(add_reading_arguments(parser))
-    add_reverse_arguments(parser)
-    checking = parser.add_argument_group("checking")
-    checking.add_argument(
-        "--full",
-        action="store_true",
-        help="also the share of the source in what the model computed (rollout, ALTI+); takes several times longer",
-    )
-    checking.add_argument(
-        "--by-word", action="store_true", help="name the words without a source or a target; JSON: numbers per word"
-    )
-    checking.add_argument(
-        "--keep",
-        type=_share_or_score,
-        metavar="N%|SCORE",
-        help="write the good pairs: the best N percent of all pairs, or those with at least this score",
-    )
-    checking.add_argument("--keep-to", metavar="PREFIX", help="where: PREFIX.source and PREFIX.target")
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the numbers (standard output)")
-    writing.add_argument("--json", action="store_true", help="write JSON lines")
-    add_job_arguments(writing)
 
 
 def _share_or_score(text: str) -> tuple[str, float]:
@@ -68,7 +39,7 @@ def _share_or_score(text: str) -> tuple[str, float]:
     return ("share", value / 100) if text.endswith("%") else ("least", value)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     check_sides(args)
     if (args.keep is None) != (args.keep_to is None):
         raise NormalignError("--keep says which pairs are written and --keep-to where; give both")
@@ -81,7 +52,7 @@ def run(args: argparse.Namespace) -> None:
             check_writable(path)
     from ..align.checking import check_window
 
-    columns = columns_of(reverse=bool(args.reverse_path), full=args.full, words=args.by_word and not args.json)
+    columns = columns_of(reverse=args.reverse is not None, full=args.full, words=args.by_word and not args.json)
     line = functools.partial(json_line if args.json else table_line, columns=columns, by_word=args.by_word)
     scores: list[float | None] = []
     bitext = Bitext(*given_text(args))
@@ -105,11 +76,11 @@ def run(args: argparse.Namespace) -> None:
         _keep(args, bitext, scores)
 
 
-def _kept_files(args: argparse.Namespace) -> tuple[str, str]:
+def _kept_files(args: Options) -> tuple[str, str]:
     return f"{args.keep_to}.source", f"{args.keep_to}.target"
 
 
-def _keep(args: argparse.Namespace, bitext: Bitext, scores: list[float | None]) -> None:
+def _keep(args: Options, bitext: Bitext, scores: list[float | None]) -> None:
     from ..align.keeping import best_pairs, write_kept
 
     which, value = args.keep

@@ -7,8 +7,7 @@ the texts and the place of every word as well: to write it takes --source and --
 
 from __future__ import annotations
 
-import argparse
-from typing import TextIO
+from typing import ClassVar, TextIO
 
 from ..errors import NormalignError
 from ..files import open_output, read_lines
@@ -23,8 +22,10 @@ from ..links.formats import (
     open_alignment,
     to_json,
 )
+from ..options import READS, option, options, output
 from ..projection.pairs import PairReader, read_aligned, sides_of
-from ..text.words import WORD_KINDS, word_finder
+from ..text.words import word_finder
+from .link_files import LengthOptions, LogOptions, word_kind
 
 EPILOG = """\
 Sentences without links are blank lines in pharaoh and talp, a bare 'A-<id>' in fairseq and a bare 'SENT: <id>' in rwth;
@@ -33,32 +34,42 @@ tell how many sentences there are. From naacl and rwth, ids are line numbers; --
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    parser.add_argument("input", metavar="INPUT", help="alignments ('-': standard input)")
-    parser.add_argument("--to", choices=(*WRITERS, "jsonl"), required=True, help="format to write")
-    parser.add_argument(
-        "--to-base", type=int, choices=(0, 1), help="what the first word is written as (the format's own)"
+@options
+class Options(LogOptions, LengthOptions):
+    """Everything that changes how a file is read, and how it is written."""
+
+    GROUP: ClassVar = "reading"
+    EXAMPLE: ClassVar = "normalign convert gold.naacl --from-base 1 --to talp -o gold.talp"
+    input: str = option(help="alignments ('-': standard input)", metavar="INPUT", positional=True, role=READS)
+    to: str = option(help="format to write", choices=(*WRITERS, "jsonl"), group="writing")
+    to_base: int | None = option(
+        default=None,
+        help="what the first word is written as (the format's own)",
+        choices=(0, 1),
+        parse=int,
+        group="writing",
     )
-    parser.add_argument("--from", dest="format", choices=("auto", *FORMATS), default="auto", help="format read (auto)")
-    parser.add_argument("--from-base", type=int, choices=(0, 1), help="what the first word is counted as in INPUT")
-    parser.add_argument(
-        "--reverse-input", action=argparse.BooleanOptionalAction, help="whether INPUT has the target word first"
+    format: str = option(default="auto", help="format read", flags=["--from"], choices=("auto", *FORMATS))
+    from_base: int | None = option(
+        default=None, help="what the first word is counted as in INPUT", choices=(0, 1), parse=int
     )
-    parser.add_argument("--reverse-output", action="store_true", help="write the target word first")
-    parser.add_argument("--possible", choices=("keep", "drop"), help="what becomes of links that are only possible")
-    parser.add_argument("--in-order", action="store_true", help="ids of INPUT are only an order, gaps mean nothing")
-    parser.add_argument("--first-id", type=int, help="id of the first sentence written (naacl, rwth: 1, fairseq: 0)")
-    parser.add_argument("--source", metavar="FILE", help="source sentences, words separated by spaces: checks ranges")
-    parser.add_argument("--target", metavar="FILE", help="target sentences")
-    parser.add_argument("--nth", type=int, default=1, help="which hypothesis of an n-best fairseq log (1: the best)")
-    parser.add_argument("--allow-missing", action="store_true", help="sentences missing in a fairseq log are empty")
-    parser.add_argument("--words", choices=WORD_KINDS, default="spaces", help="how words are found for jsonl (spaces)")
-    parser.add_argument("--link-scores", metavar="FILE", help="how sure each link is, a number per link, for jsonl")
-    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+    reverse_input: bool | None = option(default=None, help="whether INPUT has the target word first", parse=bool)
+    reverse_output: bool = option(default=False, help="write the target word first", group="writing")
+    possible: str | None = option(
+        default=None, help="what becomes of links that are only possible", choices=("keep", "drop"), group="writing"
+    )
+    in_order: bool = option(default=False, help="ids of INPUT are only an order, gaps mean nothing")
+    first_id: int | None = option(
+        default=None, help="id of the first sentence written (naacl, rwth: 1, fairseq: 0)", parse=int, group="writing"
+    )
+    words: str = word_kind()
+    link_scores: str | None = option(
+        default=None, help="how sure each link is, a number per link, for jsonl", metavar="FILE", role=READS
+    )
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     with (
         open_alignment(
             args.input,
@@ -83,7 +94,7 @@ def run(args: argparse.Namespace) -> None:
                 writer.write(links)
 
 
-def _write_json(args: argparse.Namespace, file: AlignmentFile, handle: TextIO) -> None:
+def _write_json(args: Options, file: AlignmentFile, handle: TextIO) -> None:
     if not (args.source and args.target):
         raise NormalignError("jsonl holds the texts: say --source FILE and --target FILE")
     if args.reverse_output or args.to_base or args.possible == "drop":

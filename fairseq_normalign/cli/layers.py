@@ -8,47 +8,53 @@ used alone. --save writes the choice to a file that 'normalign align --choice' t
 
 from __future__ import annotations
 
-import argparse
+from typing import ClassVar
 
 from ..errors import NormalignError
-from ..files import STDIO, check_writable, open_output
+from ..files import check_writable, open_output
+from ..options import option, options, output, positive, written
 from ..show.tables import READING_STYLES, render_readings
-from .model_arguments import (
-    add_model_arguments,
-    add_null_arguments,
-    add_reverse_arguments,
-    add_text_arguments,
-    bitext_aligner,
+from .shared import (
+    COMBINING,
+    READING,
+    BitextOptions,
+    ModelOptions,
     check_sides,
     given_text,
-    positive,
     prepare_torch,
     warn_of_text,
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
-    add_text_arguments(parser)
-    add_reverse_arguments(parser)
-    group = parser.add_argument_group("judging")
-    group.add_argument("--method", default="norms", help="what is read of each layer and head (norms)")
-    group.add_argument("--sample", type=positive, default=500, metavar="N", help="judge by the first N pairs (500)")
-    add_null_arguments(group)
-    writing = parser.add_argument_group("writing")
-    writing.add_argument(
-        "--style", choices=READING_STYLES, default="table", help="heads: as CTranslate2 and Whisper take them (table)"
+@options
+class Options(BitextOptions, ModelOptions):
+    """Everything that changes what is judged and how, and what is written."""
+
+    GROUP: ClassVar = "judging"
+    HIDDEN: ClassVar = (*(name for name in READING if name != "method"), *COMBINING)
+    EXAMPLE: ClassVar = "normalign layers --path de-en.pt --bpe-codes codes --source t.de --target t.en --save choice"
+    FIRST: ClassVar = (
+        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "sample", "save", "json"),
     )
-    writing.add_argument("--rows", type=positive, default=8, metavar="N", help="readings shown per direction (8)")
-    writing.add_argument("--figure", metavar="FILE", help="draw the support of every head (.png, .svg, .pdf)")
-    writing.add_argument("--save", metavar="FILE", help="write the choice of --path, for align --choice")
-    writing.add_argument("--save-reverse", metavar="FILE", help="write that of --reverse-path")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="where to write (standard output)")
+    sample: int = option(default=500, help="judge by the first N pairs", parse=positive, metavar="N")
+    style: str = option(
+        default="table",
+        help="heads: as CTranslate2 and Whisper take them",
+        choices=[style for style in READING_STYLES if style != "json"],
+        group="writing",
+    )
+    json: bool = option(default=False, help="write JSON", group="writing")
+    rows: int = option(default=8, help="readings shown per direction", parse=positive, metavar="N", group="writing")
+    figure: str | None = written("draw the support of every head (.png, .svg, .pdf)")
+    save: str | None = written("write the choice of --path, for align --choice")
+    save_reverse: str | None = written("write that of --reverse-path")
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     check_sides(args)
     prepare_torch(args)
+    from ..align.build import load_aligner
     from ..align.choose import choose_readings
     from ..align.doubts import SAMPLE
     from ..analysis.choose_readings import write_choice
@@ -59,7 +65,7 @@ def run(args: argparse.Namespace) -> None:
             check_writable(path)
     bitext = Bitext(*given_text(args))
     bitext.count()
-    aligner = bitext_aligner(args, method=args.method)
+    aligner = load_aligner(args)
     if args.save_reverse and aligner.backward is None:
         raise NormalignError("--save-reverse needs the model of the other direction: --reverse-path")
     choices = choose_readings(aligner, bitext.first(args.sample), sample=args.sample)
@@ -74,6 +80,6 @@ def run(args: argparse.Namespace) -> None:
         from ..show.plots import draw_support
 
         draw_support(choices, args.figure)
-    text = render_readings(choices, args.style, rows=args.rows)
+    text = render_readings(choices, "json" if args.json else args.style, rows=args.rows)
     with open_output(args.output) as handle:
         handle.write(text)

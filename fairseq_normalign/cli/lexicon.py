@@ -7,40 +7,40 @@ linked less often. Rows are sorted by source word, the most frequent target firs
 
 from __future__ import annotations
 
-import argparse
 import math
+from typing import ClassVar
 
 from ..errors import NormalignError
 from ..files import open_output, read_lines
 from ..links.formats import OptionNames, open_alignment
+from ..options import READS, SPEED, option, options, output
 from ..projection.lexicon import HELD, Entry, Filters, Lexicon
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
 from ..text.words import word_finder, words_at
-from .linked_text_arguments import add_sides, add_words_and_links
-from .option_names import format_options
+from .link_files import LinkedText, format_options, word_kind
 
 HEADER = ("source", "target", "count", "p(target|source)", "p(source|target)", "log-likelihood ratio")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    reading = parser.add_argument_group("reading")
-    add_sides(reading)
-    reading.add_argument("--links", metavar="FILE", required=True, help="alignments")
-    add_words_and_links(reading)
-    reading.add_argument("--lowercase", action="store_true", help="lower-case the words")
-    reading.add_argument("--held", type=int, default=HELD, metavar="N", help=f"word pairs in memory at most ({HELD})")
-    wanted = parser.add_argument_group("which pairs")
-    wanted.add_argument("--min-count", type=int, default=1, metavar="N", help="linked at least so often (1)")
-    wanted.add_argument("--min-probability", type=float, default=0.0, metavar="P", help="in both directions (0)")
-    wanted.add_argument(
-        "--min-association", type=float, default=float("-inf"), metavar="X", help="log-likelihood ratio"
-    )
-    wanted.add_argument("--top", type=int, metavar="N", help="so many targets of each source word")
-    wanted.add_argument("--letters", action="store_true", help="only words that have a letter")
-    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+@options
+class Options(LinkedText):
+    """Everything that changes what is counted, and what is written."""
+
+    GROUP: ClassVar = "which pairs"
+    EXAMPLE: ClassVar = "normalign lexicon --source text.de --target text.en --links links --min-count 2 -o lexicon.tsv"
+    words: str = word_kind()
+    links: str = option(help="alignments", metavar="FILE", role=READS, group="links")
+    lowercase: bool = option(default=False, help="lower-case the words", group="text")
+    held: int = option(default=HELD, help="word pairs in memory at most", parse=int, metavar="N", role=SPEED)
+    min_count: int = option(default=1, help="linked at least this often", parse=int, metavar="N")
+    min_probability: float = option(default=0.0, help="in both directions", parse=float, metavar="P")
+    min_association: float = option(default=float("-inf"), help="log-likelihood ratio", parse=float, metavar="X")
+    top: int | None = option(default=None, help="this many targets of each source word", parse=int, metavar="N")
+    letters: bool = option(default=False, help="only words that have a letter")
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     lexicon = Lexicon(args.held)
     options = OptionNames("--links-format", "--links-base", "--[no-]reverse-links")
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> None:
             print(_row(entry), file=handle)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     if args.bitext and (args.source or args.target):
         raise NormalignError("--bitext holds both sides: leave --source and --target out")
     if not args.bitext and not (args.source and args.target):
@@ -77,14 +77,16 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError(f"--min-probability is from 0 to 1, not {args.min_probability}")
 
 
-def _reader(args: argparse.Namespace) -> PairReader:
-    finders = [word_finder(args.words, language=language) for language in (args.source_language, args.target_language)]
+def _reader(args: Options) -> PairReader:
+    finders = [
+        word_finder(args.words, language=language or "en") for language in (args.source_language, args.target_language)
+    ]
     lines = two_sides(args.bitext) if args.bitext else (read_lines(args.source), read_lines(args.target))
     sides = [sides_of(each, find) for each, find in zip(lines, finders, strict=True)]
     return PairReader(sides[0], sides[1], (args.source or args.bitext, args.target or args.bitext))
 
 
-def _words(args: argparse.Namespace, side: Side) -> list[str]:
+def _words(args: Options, side: Side) -> list[str]:
     words = words_at(side.text, side.words)
     return [word.lower() for word in words] if args.lowercase else words
 

@@ -13,18 +13,18 @@ Links count the words of the source without its markup. Words are separated by s
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from ..errors import NormalignError
 from ..files import display_name, line_without_partner, open_output, read_bitext, read_lines, words_of
 from ..links.formats import AlignmentFile, open_alignment
 from ..links.gold import read_gold, read_links
+from ..options import MODEL, READS, FilePath, option, options, output, written
 from ..projection.inserting import project_markup
 from ..projection.labels import (
     LABEL_FORMATS,
@@ -38,15 +38,8 @@ from ..projection.markup import Marked, parse_markup
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides, without_garbage_collection
 from ..projection.spans import GAPS, LONGEST, LinkedPair, score_spans
 from ..text.words import WordFinder, places_of, word_finder
-from .linked_text_arguments import add_sides, add_words_and_links
-from .model_arguments import (
-    add_model_arguments,
-    add_reverse_arguments,
-    add_splitting_arguments,
-    prepare_torch,
-)
-from .option_names import format_options, reading_options
-from .reading_arguments import add_reading_arguments, unchosen_aligner
+from .link_files import LinkedText, format_options, reading_options, word_kind
+from .shared import ModelOptions, load_unchosen, prepare_torch
 
 if TYPE_CHECKING:
     from ..align.both_directions import BitextAligner
@@ -57,46 +50,65 @@ comes out once, and the text is left as it is. --report names each tag or label 
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--markup", action="store_true", help="carry inline tags and placeholders")
-    what.add_argument("--labels", metavar="FILE", help="carry the labelled spans of FILE")
-    what.add_argument("--strip", action="store_true", help="write the source without markup")
-    what.add_argument("--evaluate", metavar="GOLD", help="score the projection of spans against GOLD alignments")
-    _add_reading(parser)
-    how = parser.add_argument_group("how")
-    how.add_argument("--gaps", choices=GAPS, default="main", help="words linked elsewhere within a span: keep its main "
-                     "part alone, close over them, or split the span (labels) (main)")  # fmt: skip
-    how.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
-    how.add_argument("--entities", action="store_true", help="the source has &amp; and the like, the target has not")
-    how.add_argument("--dita", action="store_true", help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)")
-    how.add_argument("--guess", action="store_true", help="a label without links takes what its neighbours leave free")
-    how.add_argument("--longest", type=int, default=LONGEST, help=f"words of a span in --evaluate ({LONGEST})")
-    add_model_arguments(parser, required=False)
-    add_splitting_arguments(parser.add_argument_group("pieces of the model"), words=False)
-    add_reading_arguments(parser)
-    add_reverse_arguments(parser)
-    parser.set_defaults(words=None, source_language=None, target_language=None)
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
-    writing.add_argument("--report", metavar="FILE", help="what was not simply placed, one line each, as TSV")
+@options
+class Options(LinkedText, ModelOptions):
+    """Everything that changes what is carried over and how, and what is written."""
 
-
-def _add_reading(parser: argparse.ArgumentParser) -> None:
-    reading = parser.add_argument_group("reading")
-    add_sides(reading, target="their translations, without markup")
-    reading.add_argument("--links", metavar="FILE", nargs="+", help="alignments; more than one only with --evaluate")
-    reading.add_argument(
-        "--link-scores", metavar="FILE", help="how sure each link is, as 'normalign align --scores' writes"
+    GROUP: ClassVar = "how"
+    HIDDEN: ClassVar = ("level", "symmetrize")
+    EXAMPLE: ClassVar = "normalign project --markup --source marked.de --target text.en --links links -o marked.en"
+    FIRST: ClassVar = (
+        *("markup", "labels", "strip", "evaluate", "source", "target", "links", "path", "report", "output"),
     )
-    add_words_and_links(reading)
-    reading.add_argument("--label-format", choices=LABEL_FORMATS, help="(from the first line)")
-    reading.add_argument("--word-column", type=int, default=1, help="column of the word in CoNLL, from 1 (1)")
-    reading.add_argument("--label-column", type=int, default=-1, help="column of the label (-1: the last)")
+    path: FilePath = option(default="", help="a model that aligns the lines, in place of --links", metavar="MODEL",
+                            role=MODEL, group="model")  # fmt: skip
+    words: str | None = word_kind(default=None)
+    markup: bool = option(default=False, help="carry inline tags and placeholders", either="what!")
+    labels: Any = option(
+        default=None, help="carry the labelled spans of FILE", metavar="FILE", role=READS, either="what!"
+    )
+    strip: bool = option(default=False, help="write the source without markup", either="what!")
+    evaluate: Any = option(
+        default=None,
+        help="score the projection of spans against GOLD alignments",
+        metavar="GOLD",
+        role=READS,
+        either="what!",
+    )
+    links: Any = option(
+        default=None,
+        help="alignments; more than one only with --evaluate",
+        nargs="+",
+        metavar="FILE",
+        role=READS,
+        group="links",
+    )
+    link_scores: str | None = option(
+        default=None,
+        help="how sure each link is, as 'normalign align --scores' writes",
+        metavar="FILE",
+        role=READS,
+        group="links",
+    )
+    label_format: str | None = option(default=None, help="(from the first line)", choices=LABEL_FORMATS)
+    word_column: int = option(default=1, help="column of the word in CoNLL, from 1", parse=int)
+    label_column: int = option(default=-1, help="column of the label; -1: the last", parse=int)
+    gaps: str = option(
+        default="main",
+        help="words linked elsewhere within a span: keep its main part alone, close over them, or split the span "
+        "(labels)",
+        choices=GAPS,
+    )
+    no_placeholders: bool = option(default=False, help="{0}, %s and the like are words, not tags")
+    entities: bool = option(default=False, help="the source has &amp; and the like, the target has not")
+    dita: bool = option(default=False, help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)")
+    guess: bool = option(default=False, help="a label without links takes what its neighbours leave free")
+    longest: int = option(default=LONGEST, help="words of a span in --evaluate", parse=int)
+    output: str = output()
+    report: str | None = written("what was not simply placed, one line each, as TSV")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     if args.strip:
         _strip(args)
     elif args.evaluate:
@@ -106,7 +118,7 @@ def run(args: argparse.Namespace) -> None:
         _project(args)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     if args.path and args.links:
         raise NormalignError("--links has the alignments, or the model of --path makes them; give one of the two")
     if not args.path and (not args.links or len(args.links) > 1):
@@ -128,7 +140,7 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError("columns are counted from 1")
 
 
-def _strip(args: argparse.Namespace) -> None:
+def _strip(args: Options) -> None:
     if not (args.source or args.bitext):
         raise NormalignError("the lines with markup are needed: --source FILE, or --bitext FILE")
     lines = (source for source, _ in read_bitext(args.bitext)) if args.bitext else read_lines(args.source)
@@ -137,7 +149,7 @@ def _strip(args: argparse.Namespace) -> None:
             print(_parsed(args, args.source or args.bitext, number, line).text, file=handle)
 
 
-def _project(args: argparse.Namespace) -> None:
+def _project(args: Options) -> None:
     kind = None if args.markup else args.label_format or _label_format(args.labels)
     source_lines: Iterator[str] | None = read_lines(args.source) if args.source else None
     target_lines = read_lines(args.target) if args.target else iter(())
@@ -173,12 +185,12 @@ def _project(args: argparse.Namespace) -> None:
     _summary(args, counts)
 
 
-def _aligner(args: argparse.Namespace) -> BitextAligner:
+def _aligner(args: Options) -> BitextAligner:
     prepare_torch(args)
-    return unchosen_aligner(args)
+    return load_unchosen(args)
 
 
-def _finder(args: argparse.Namespace, aligner: BitextAligner | None, side: str) -> WordFinder:
+def _finder(args: Options, aligner: BitextAligner | None, side: str) -> WordFinder:
     """What finds the words of one side: --words, else the tokenizer, as align does, else spaces."""
     language = getattr(args, f"{side}_language") or getattr(args, f"{side}_lang") or "en"
     if args.words or not args.tokenizer:
@@ -237,7 +249,7 @@ def _write_labels(args, kind, source: Side, target: Side, pair, handle: TextIO, 
         yield note.what, f"{note.label.name} {source.text[span.start : span.end]}", note.details
 
 
-def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
+def _summary(args: Options, counts: Counter[str]) -> None:
     total = counts.pop("in all")
     what = "tags" if args.markup else "labels"
     found = ", ".join(f"{count} {kind}" for kind, count in counts.most_common())
@@ -245,22 +257,20 @@ def _summary(args: argparse.Namespace, counts: Counter[str]) -> None:
     print(f"normalign project: {total} {what}{': ' + found if found else ''}{hint}", file=sys.stderr)
 
 
-def _parsed(args: argparse.Namespace, path: str, number: int, line: str) -> Marked:
+def _parsed(args: Options, path: str, number: int, line: str) -> Marked:
     try:
         return parse_markup(line, placeholders=not args.no_placeholders, entities=args.entities, dita=args.dita)
     except NormalignError as error:
         raise NormalignError.at(display_name(path), number, str(error)) from None
 
 
-def _marked_sides(args: argparse.Namespace, lines: Iterator[str] | None, find: WordFinder) -> Iterator[Side]:
+def _marked_sides(args: Options, lines: Iterator[str] | None, find: WordFinder) -> Iterator[Side]:
     for number, line in enumerate(lines or (), start=1):
         marked = _parsed(args, args.source or args.bitext, number, line)
         yield Side(marked.text, find(marked.text), marked=marked)
 
 
-def _labelled_sides(
-    args: argparse.Namespace, kind: str | None, lines: Iterator[str] | None, find: WordFinder
-) -> Iterator[Side]:
+def _labelled_sides(args: Options, kind: str | None, lines: Iterator[str] | None, find: WordFinder) -> Iterator[Side]:
     if kind == "conll":
         return read_conll(args.labels, word_column=args.word_column, label_column=args.label_column)
     return read_json_labels(args.labels, lines, find)
@@ -273,12 +283,12 @@ def _label_format(path: str) -> str:
     return "jsonl" if first.lstrip().startswith("{") else "conll"
 
 
-def _links(args: argparse.Namespace, path: str) -> contextlib.AbstractContextManager[AlignmentFile]:
+def _links(args: Options, path: str) -> contextlib.AbstractContextManager[AlignmentFile]:
     options = reading_options("links", no_reverse=True)
     return open_alignment(path, options=options, **format_options(args, "links"))
 
 
-def _evaluate(args: argparse.Namespace) -> None:
+def _evaluate(args: Options) -> None:
     if args.longest < 1:
         raise NormalignError(f"--longest is at least 1, not {args.longest}")
     if not (args.source and args.target and args.links):

@@ -2,7 +2,7 @@
 
   normalign report weights-dump norms-dump --gold G -o report
   normalign report --path CKPT --bpe-codes C --source S --target T --gold G --links eflomal=A.align -o report
-  normalign report --check scores.jsonl -o report       only what a check found; needs no gold
+  normalign report --checked scores.jsonl -o report       only what a check found; needs no gold
 
 Open report/index.html. The examples are the best, the worst, typical ones, and those that the method improves and
 worsens most against the baseline; each of both is read at its best layer and step.
@@ -10,32 +10,43 @@ worsens most against the baseline; each of both is read at its best layer and st
 
 from __future__ import annotations
 
-import argparse
+from dataclasses import MISSING
+from typing import ClassVar
 
 from ..errors import NormalignError, note
 from ..links.experts import BOTH, TWO_LOOKS
 from ..links.read_pair import ReadPair
 from ..new_directory import check_new_directory
+from ..options import option, options, output
 from ..version import __version__
-from .view_arguments import add_pair_arguments, pairs_of, wanted_sentences
+from .view_arguments import PairOptions, pairs_of, wanted_sentences
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_pair_arguments(parser)
-    what = parser.add_argument_group("report")
-    what.add_argument("-o", "--output", required=True, metavar="FOLDER", help="a folder that does not exist yet")
-    what.add_argument("--title", default="Word alignments")
-    what.add_argument("--method", metavar="M[,M]", help="methods to read from a checkpoint (weights,norms)")
-    what.add_argument("--examples-of", metavar="M", help="whose examples are chosen (norms, or the last method)")
-    what.add_argument("--baseline", metavar="M", help="what its improvement is against (weights, or the first method)")
-    what.add_argument("--each", type=int, default=3, metavar="N", help="examples of each kind (3)")
-    what.add_argument("--all-sentences", action="store_true", help="also a page of every sentence")
-    what.add_argument("--bootstrap", type=int, default=1000, metavar="N", help="resamplings for intervals (1000)")
-    what.add_argument("--seed", type=int, default=12345, help="seed of the resamplings (12345)")
-    parser.set_defaults(head=None, layer=None, step=None, every_layer=True)
+@options
+class Options(PairOptions):
+    """Everything that changes what is reported, and where it is written."""
+
+    GROUP: ClassVar = "report"
+    HIDDEN: ClassVar[tuple[str, ...]] = (*PairOptions.HIDDEN, "layers", "one_head", "one_step")
+    EXAMPLE: ClassVar = "normalign report --path de-en.pt --source t.de --target t.en --gold g.talp -o report"
+    FIRST: ClassVar = (
+        *("dump", "source", "target", "path", "reverse", "bpe_codes", "gold", "links", "check_file", "output"),
+    )
+    output: str = output("a folder that does not exist yet", default=MISSING, metavar="FOLDER")
+    title: str = option(default="Word alignments", help="title of its pages")
+    examples_of: str | None = option(
+        default=None, help="whose examples are chosen (norms, or the last method)", metavar="M"
+    )
+    baseline: str | None = option(
+        default=None, help="what its improvement is against (weights, or the first method)", metavar="M"
+    )
+    each: int = option(default=3, help="examples of each kind", parse=int, metavar="N")
+    all_sentences: bool = option(default=False, help="also a page of every sentence")
+    bootstrap: int = option(default=1000, help="resamplings for intervals", parse=int, metavar="N")
+    seed: int = option(default=12345, help="seed of the resamplings", parse=int)
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     from dataclasses import replace
 
     from ..analysis.comparison import compare_pairs
@@ -63,9 +74,9 @@ def run(args: argparse.Namespace) -> None:
     note(f"{args.output}/index.html: {len(pairs)} sentences, {len(chosen.examples)} examples")
 
 
-def _check(args: argparse.Namespace) -> None:
-    if args.gold is None and args.check is None:
-        raise NormalignError("a report needs gold alignments (--gold), or what a check found (--check)")
+def _check(args: Options) -> None:
+    if args.gold is None and args.check_file is None:
+        raise NormalignError("a report needs gold alignments (--gold), or what a check found (--checked)")
     for name, value in (("--each", args.each), ("--bootstrap", args.bootstrap)):
         if value < 1:
             raise NormalignError(f"{name} is at least 1, not {value}")
@@ -73,17 +84,17 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError(f"--seed is at least 0, not {args.seed}")
 
 
-def _report_check(args: argparse.Namespace, pairs: list[ReadPair]) -> None:
+def _report_check(args: Options, pairs: list[ReadPair]) -> None:
     from ..show.report import write_report
 
     if not any(pair.flags for pair in pairs):
-        raise NormalignError(f"{args.check}: none of these pairs was checked")
+        raise NormalignError(f"{args.check_file}: none of these pairs was checked")
     signature = f"pairs:{len(pairs)}|normalign:{__version__}"
     write_report(args.output, pairs, None, title=args.title, signature=signature)
     note(f"{args.output}/index.html: {len(pairs)} pairs, lowest scores first")
 
 
-def _methods(args: argparse.Namespace, known: list[str]) -> tuple[str, str | None]:
+def _methods(args: Options, known: list[str]) -> tuple[str, str | None]:
     for given in (args.examples_of, args.baseline):
         if given is not None and given not in known:
             raise NormalignError(f"no method '{given}' here; there are {', '.join(known)}")

@@ -11,15 +11,15 @@ marked both sure and possible is sure. Marks in HYP (ipj, P) are not looked at: 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ..errors import NormalignError, note, one_line
 from ..files import open_output
-from ..links.formats import FORMATS, AlignmentFile, Lengths, open_alignment
+from ..links.formats import AlignmentFile, Lengths, open_alignment
 from ..links.score import (
     COUNTS,
     METRICS,
@@ -32,9 +32,10 @@ from ..links.score import (
     metrics_of,
     score_of,
 )
+from ..options import READS, option, options, output, written
 from ..show.tables import STYLES, Result, render_scores
 from ..version import __version__
-from .option_names import reading_options
+from .link_files import GoldFormat, HypFormat, LengthOptions, LogOptions, format_options, reading_options
 
 EPILOG = """\
 formats: pharaoh (i-j), talp (i-j sure, ipj possible), naacl (id i j [S|P] [confidence], counted from 1, 0 is NULL and
@@ -51,42 +52,35 @@ ids are line numbers then, or, when there are as many ids as lines, stand in the
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    parser.add_argument("gold", metavar="GOLD", help="gold alignments ('-': standard input)")
-    parser.add_argument("hyp", metavar="HYP", nargs="+", help="alignments to score ('-': standard input)")
-    reading = parser.add_argument_group("reading")
-    for side in ("gold", "hyp"):
-        reading.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-        reading.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")
-        reading.add_argument(
-            f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
-        )
-    reading.add_argument("--source", metavar="FILE", help="source sentences, words separated by spaces: checks ranges")
-    reading.add_argument("--target", metavar="FILE", help="target sentences")
-    reading.add_argument("--nth", type=int, default=1, help="which hypothesis of an n-best fairseq log (1: the best)")
-    reading.add_argument("--allow-missing", action="store_true", help="sentences missing in a fairseq log are empty")
-    reading.add_argument("--skip-goldless", action="store_true", help="leave out sentences without any gold link")
-    scoring = parser.add_argument_group("scoring")
-    scoring.add_argument("--alpha", type=float, default=0.5, help="weight of precision in F (0.5)")
-    scoring.add_argument(
-        "--bootstrap", type=int, metavar="N", help="95%% intervals from N resamplings of the sentences"
+@options
+class Options(LogOptions, LengthOptions, HypFormat, GoldFormat):
+    """Everything that changes what is scored and how, and what is written."""
+
+    GROUP: ClassVar = "scoring"
+    EXAMPLE: ClassVar = "normalign score gold.talp a.pharaoh b.pharaoh --gold-base 1 --paired"
+    FIRST: ClassVar = (
+        *("gold", "hyp", "gold_base", "gold_format", "source", "target", "bootstrap", "paired", "json", "output"),
     )
-    scoring.add_argument(
-        "--paired", action="store_true", help="test every HYP against the first: paired bootstrap and randomization"
+    gold: str = option(help="gold alignments ('-': standard input)", metavar="GOLD", positional=True, role=READS)
+    hyp: Sequence[str] = option(
+        help="alignments to score ('-': standard input)", metavar="HYP", nargs="+", positional=True, role=READS
     )
-    scoring.add_argument("--trials", type=int, default=10000, help="trials of approximate randomization (10000)")
-    scoring.add_argument("--seed", type=int, default=12345, help="seed of all resampling (12345)")
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("--style", choices=STYLES, default="table", help="(table)")
-    writing.add_argument("--digits", type=int, default=1, help="decimals of percentages, but not of JSON's (1)")
-    writing.add_argument(
-        "--per-sentence", metavar="FILE", help="also write counts and scores of every sentence, as TSV"
+    skip_goldless: bool = option(default=False, help="leave out sentences without any gold link", group="reading")
+    alpha: float = option(default=0.5, help="weight of precision in F", parse=float)
+    bootstrap: int | None = option(
+        default=None, help="95% intervals from N resamplings of the sentences", parse=int, metavar="N"
     )
-    writing.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+    paired: bool = option(default=False, help="test every HYP against the first: paired bootstrap and randomization")
+    trials: int = option(default=10000, help="trials of approximate randomization", parse=int)
+    seed: int = option(default=12345, help="seed of all resampling", parse=int)
+    style: str = option(default="table", choices=[one for one in STYLES if one != "json"], group="writing")
+    json: bool = option(default=False, help="write JSON", group="writing")
+    digits: int = option(default=1, help="decimals of percentages, but not of JSON's", parse=int, group="writing")
+    per_sentence: str | None = written("also write counts and scores of every sentence, as TSV")
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     with contextlib.ExitStack() as stack:
         gold = stack.enter_context(_open(args, args.gold, "gold"))
@@ -104,10 +98,10 @@ def run(args: argparse.Namespace) -> None:
         raise NormalignError(f"{gold.name}: no sentence has a link; there is nothing to score against")
     results = _results(args, totals, gold, hypotheses)
     with open_output(args.output) as handle:
-        handle.write(render_scores(results, args.style, digits=args.digits))
+        handle.write(render_scores(results, "json" if args.json else args.style, digits=args.digits))
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     if args.paired and len(args.hyp) < 2:
         raise NormalignError("--paired compares two hypothesis files or more; there is one")
     if [args.gold, *args.hyp].count("-") > 1:
@@ -120,28 +114,24 @@ def _check(args: argparse.Namespace) -> None:
         raise NormalignError(f"--alpha is a number from 0 to 1, not {args.alpha}")
 
 
-def _open(args: argparse.Namespace, path: str, side: str) -> contextlib.AbstractContextManager[AlignmentFile]:
+def _open(args: Options, path: str, side: str) -> contextlib.AbstractContextManager[AlignmentFile]:
     return open_alignment(
         path,
-        format=getattr(args, f"{side}_format"),
-        base=getattr(args, f"{side}_base"),
-        reverse=getattr(args, f"reverse_{side}"),
+        **format_options(args, side),
         options=reading_options(side, allow_missing=True, no_reverse=True),
         nth=args.nth,
         allow_missing=args.allow_missing,
     )
 
 
-def _results(
-    args: argparse.Namespace, totals: Totals, gold: AlignmentFile, hypotheses: list[AlignmentFile]
-) -> list[Result]:
+def _results(args: Options, totals: Totals, gold: AlignmentFile, hypotheses: list[AlignmentFile]) -> list[Result]:
     resampled: list = [None] * len(hypotheses)
     comparisons: list = [None] * len(hypotheses)
     samples = args.bootstrap or 1000
     if args.bootstrap:
         resampled = bootstrap(totals.per_sentence, samples, seed=args.seed, alpha=args.alpha)
     if args.paired:
-        tested = {"samples": samples, "trials": args.trials, "seed": args.seed, "alpha": args.alpha}
+        tested: dict[str, Any] = {"samples": samples, "trials": args.trials, "seed": args.seed, "alpha": args.alpha}
         comparisons[1:] = compare_to_first(totals.per_sentence, **tested)
     return [
         Result(
@@ -155,7 +145,7 @@ def _results(
     ]
 
 
-def _signature(args: argparse.Namespace, totals: Totals, gold: AlignmentFile, file: AlignmentFile) -> str:
+def _signature(args: Options, totals: Totals, gold: AlignmentFile, file: AlignmentFile) -> str:
     scored = totals.sentences - (totals.goldless if args.skip_goldless else 0)
     parts = [f"gold:{gold.signature}", f"hyp:{file.signature}", f"sentences:{scored}"]
     if totals.goldless:
@@ -168,7 +158,7 @@ def _signature(args: argparse.Namespace, totals: Totals, gold: AlignmentFile, fi
 
 
 @contextlib.contextmanager
-def _sentence_sink(args: argparse.Namespace) -> Iterator[SentenceSink | None]:
+def _sentence_sink(args: Options) -> Iterator[SentenceSink | None]:
     if not args.per_sentence:
         yield None
         return

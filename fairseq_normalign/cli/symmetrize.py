@@ -7,15 +7,16 @@ usually comes from a model of the other direction. Two fairseq models each write
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+from typing import ClassVar
 
 from ..errors import NormalignError, note
 from ..files import open_output
-from ..links.formats import FORMATS, WRITERS, Lengths, Writer, in_step, open_alignment
+from ..links.formats import WRITERS, Lengths, Writer, in_step, open_alignment
 from ..links.score import check_agreement
 from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
-from .option_names import reading_options
+from ..options import READS, option, options, output
+from .link_files import FirstFormat, LengthOptions, SecondFormat, format_options, reading_options
 
 EPILOG = """\
 Without --[no-]reverse-second the second file is taken as source-target too, unless --source and --target show that it
@@ -24,27 +25,31 @@ in both files stays without links. Marks of possible links are not looked at.
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.epilog = EPILOG
-    parser.add_argument("first", metavar="FIRST", help="alignments, source-target ('-': standard input)")
-    parser.add_argument("second", metavar="SECOND", help="alignments of the other direction ('-': standard input)")
-    parser.add_argument("-m", "--method", choices=SYMMETRIZATIONS, default=DEFAULT, help=f"({DEFAULT})")
-    for side in ("first", "second"):
-        parser.add_argument(f"--{side}-format", choices=("auto", *FORMATS), default="auto", help="(auto)")
-        parser.add_argument(f"--{side}-base", type=int, choices=(0, 1), help="what the first word is counted as")
-        parser.add_argument(
-            f"--reverse-{side}", action=argparse.BooleanOptionalAction, help="whether links have the target word first"
-        )
-    parser.add_argument("--source", metavar="FILE", help="source sentences, words separated by spaces: checks ranges")
-    parser.add_argument("--target", metavar="FILE", help="target sentences")
-    parser.add_argument("--to", choices=WRITERS, default="pharaoh", help="format to write (pharaoh)")
-    parser.add_argument(
-        "--to-base", type=int, choices=(0, 1), help="what the first word is written as (the format's own)"
+@options
+class Options(LengthOptions, SecondFormat, FirstFormat):
+    """Everything that changes how two files are combined, and what is written."""
+
+    GROUP: ClassVar = "combining"
+    EXAMPLE: ClassVar = "normalign symmetrize de-en.links en-de.links --reverse-second -o links"
+    first: str = option(
+        help="alignments, source-target ('-': standard input)", metavar="FIRST", positional=True, role=READS
     )
-    parser.add_argument("-o", "--output", metavar="FILE", default="-", help="where to write (standard output)")
+    second: str = option(
+        help="alignments of the other direction ('-': standard input)", metavar="SECOND", positional=True, role=READS
+    )
+    symmetrize: str = option(default=DEFAULT, help="how they are combined", choices=SYMMETRIZATIONS)
+    to: str = option(default="pharaoh", help="format to write", choices=WRITERS, group="writing")
+    to_base: int | None = option(
+        default=None,
+        help="what the first word is written as (the format's own)",
+        choices=(0, 1),
+        parse=int,
+        group="writing",
+    )
+    output: str = output()
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     if args.first == args.second == "-":
         raise NormalignError("standard input ('-') can be read only once")
     with contextlib.ExitStack() as stack:
@@ -52,9 +57,7 @@ def run(args: argparse.Namespace) -> None:
             stack.enter_context(
                 open_alignment(
                     getattr(args, side),
-                    format=getattr(args, f"{side}_format"),
-                    base=getattr(args, f"{side}_base"),
-                    reverse=getattr(args, f"reverse_{side}"),
+                    **format_options(args, side),
                     options=reading_options(side, no_reverse=True),
                 )
             )
@@ -67,7 +70,7 @@ def run(args: argparse.Namespace) -> None:
                 check_agreement(files[0], first, files[1], second, _warn)
                 unchecked = False
             for one, other in zip(first.sentences(), second.sentences(), strict=True):
-                links = symmetrize([link[:2] for link in one], [link[:2] for link in other], args.method)
+                links = symmetrize([link[:2] for link in one], [link[:2] for link in other], args.symmetrize)
                 writer.write((source, target, True) for source, target in links)
 
 

@@ -1,88 +1,82 @@
 """Translate lines and align every translation, with a fairseq checkpoint or a model of Hugging Face transformers.
 
 One line per translation, in the order of the input: its words, separated by spaces. With --nbest N there are N lines
-for each line of the input. --links is a file with the links of each translation, 0-based 'source-target' pairs of words
-(Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the rank, both
-from 1, the score (mean log-probability), the words of both sides, the links and how sure each link is.
+for each line of the input. --write-links names a file for the links of each translation, 0-based 'source-target' pairs
+of words (Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the
+rank, both from 1, the score (mean log-probability), the words of both sides, the links and how sure each link is.
 
 A line that is empty, or longer than the model's positions, has empty translations; their number is reported at the end.
 
 --markup: the lines have inline tags (HTML, XML, XLIFF) and placeholders; they are translated without, and the
-translations get them back where they belong. --html FILE: the same for every paragraph of a page; out comes a page.
+translations get them back where they belong. --page FILE: the same for every paragraph of a page; out comes a page.
 Elements with translate="no" or class="notranslate", and code, kbd, samp and var, are not translated. Lines that cannot
 be translated are copied unchanged.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines
 from ..links.formats.writing import pharaoh
+from ..options import TEXT, option, options, output, positive, written
 from ..projection.document import read_document
 from ..projection.inserting import MarkedTarget, project_markup
 from ..projection.markup import Marked, parse_markup
 from ..projection.spans import LinkedPair
-from .model_arguments import (
-    add_model_arguments,
-    add_reverse_arguments,
-    add_splitting_arguments,
-    positive,
-    prepare_torch,
-)
-from .reading_arguments import add_reading_arguments, unchosen_aligner
+from .shared import ModelOptions, prepare_torch, progress_bar
 
 if TYPE_CHECKING:
-    from tqdm import tqdm
-
     from ..align.both_directions import BitextAligner
     from ..align.translating import TranslatedLine, Translation
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_model_arguments(parser)
-    group = parser.add_argument_group("text")
-    group.add_argument("--source", metavar="FILE", default=STDIO, help="lines to translate (standard input)")
-    add_splitting_arguments(group)
-    group.add_argument("--markup", action="store_true", help="lines have inline tags and placeholders, which are kept")
-    group.add_argument("--html", metavar="FILE", help="translate a page instead of lines, and keep its tags")
-    group.add_argument(
-        "--dita", action="store_true", help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)"
+@options
+class Options(ModelOptions):
+    """Everything that changes what is translated and how, and what is written."""
+
+    GROUP: ClassVar = "text"
+    HIDDEN: ClassVar = ("level", "symmetrize")
+    EXAMPLE: ClassVar = "normalign translate --path de-en.pt --bpe-codes codes --source text.de --write-links links"
+    FIRST: ClassVar = (
+        *("path", "source", "bpe_codes", "tokenizer", "markup", "beam", "nbest", "write_links", "json", "output"),
     )
-    group.add_argument("--no-placeholders", action="store_true", help="{0}, %%s and the like are words, not tags")
-    search = parser.add_argument_group("search")
-    search.add_argument("--beam", type=positive, default=5, metavar="N", help="width of the beam (5)")
-    search.add_argument("--nbest", type=positive, default=1, metavar="N", help="translations per line (1)")
-    add_reading_arguments(parser)
-    add_reverse_arguments(parser)
-    writing = parser.add_argument_group("writing")
-    writing.add_argument("-o", "--output", metavar="FILE", default=STDIO, help="the translations (standard output)")
-    writing.add_argument("--links", metavar="FILE", help="the links of each translation (Pharaoh)")
-    writing.add_argument("--json", action="store_true", help="write JSON lines: words, links, scores")
-    writing.add_argument("--progress", action="store_true", help="show progress even where stderr is no terminal")
+    source: str = option(default=STDIO, help="lines to translate (standard input)", metavar="FILE", role=TEXT)
+    markup: bool = option(default=False, help="lines have inline tags and placeholders, which are kept")
+    page: str | None = option(
+        default=None, help="translate a page of HTML instead of lines, and keep its tags", metavar="FILE", role=TEXT
+    )
+    dita: bool = option(default=False, help="<ph> holds text, as in DITA (in XLIFF and TMX it holds code)")
+    no_placeholders: bool = option(default=False, help="{0}, %s and the like are words, not tags")
+    beam: int = option(default=5, help="width of the beam", parse=positive, metavar="N", group="search")
+    nbest: int = option(default=1, help="translations per line", parse=positive, metavar="N", group="search")
+    output: str = output("the translations (standard output)")
+    write_links: str | None = written("the links of each translation (Pharaoh)")
+    json: bool = option(default=False, help="write JSON lines: words, links, scores", group="writing")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     prepare_torch(args)
-    aligner = unchosen_aligner(args)
+    from ..align.build import load_aligner
+
+    aligner = load_aligner(args)
     counts: Counter[str] = Counter()
-    if args.markup or args.html:
+    if args.markup or args.page:
         _translate_marked(args, aligner, counts)
         return
     from ..align.translating import translate_lines
 
     with contextlib.ExitStack() as stack:
         output = stack.enter_context(open_output(args.output))
-        links = stack.enter_context(open_output(args.links)) if args.links else None
-        bar = stack.enter_context(_progress(args))
+        links = stack.enter_context(open_output(args.write_links)) if args.write_links else None
+        bar = stack.enter_context(progress_bar(args))
         lines = read_lines(args.source)
         for line in translate_lines(aligner, lines, beam=args.beam, nbest=args.nbest, done=bar.update):
             counts["lines"] += 1
@@ -92,22 +86,22 @@ def run(args: argparse.Namespace) -> None:
     _report(counts)
 
 
-def _check(args: argparse.Namespace) -> None:
-    check_distinct([path for path in (args.output, args.links) if path is not None])
-    if (args.markup or args.html) and (args.links or args.json or args.nbest > 1):
+def _check(args: Options) -> None:
+    check_distinct([path for path in (args.output, args.write_links) if path is not None])
+    if (args.markup or args.page) and (args.write_links or args.json or args.nbest > 1):
         raise NormalignError(
-            "--markup and --html write one translation with its tags; leave --links, --json, --nbest out"
+            "--markup and --page write one translation with its tags; leave --write-links, --json, --nbest out"
         )
-    if args.html and args.source != STDIO:
-        raise NormalignError("--html holds the text to translate; leave --source out")
-    if args.links and is_stdout(args.links):
+    if args.page and args.source != STDIO:
+        raise NormalignError("--page holds the text to translate; leave --source out")
+    if args.write_links and is_stdout(args.write_links):
         raise NormalignError("only the translations (-o) can go to standard output")
 
 
-def _translate_marked(args: argparse.Namespace, aligner: BitextAligner, counts: Counter[str]) -> None:
+def _translate_marked(args: Options, aligner: BitextAligner, counts: Counter[str]) -> None:
     with open_output(args.output) as output:
-        if args.html:
-            page = read_document("\n".join(read_lines(args.html)) + "\n")
+        if args.page:
+            page = read_document("\n".join(read_lines(args.page)) + "\n")
             output.write(page.filled(list(_marked_lines(args, aligner, page.lines, counts))))
         else:
             for line in _marked_lines(args, aligner, read_lines(args.source), counts):
@@ -121,13 +115,11 @@ TAG = "tag "
 """Opens what is counted of tags that were not simply placed."""
 
 
-def _marked_lines(
-    args: argparse.Namespace, aligner: BitextAligner, lines: Iterable[str], counts: Counter[str]
-) -> Iterator[str]:
+def _marked_lines(args: Options, aligner: BitextAligner, lines: Iterable[str], counts: Counter[str]) -> Iterator[str]:
     """Translate lines with tags; those of a page are HTML, where ``&`` is written ``&amp;``."""
     from ..align.translating import translate_lines
 
-    entities = bool(args.html)
+    entities = bool(args.page)
     originals: list[tuple[str, Marked]] = []
 
     def bare() -> Iterator[str]:
@@ -164,7 +156,7 @@ def _with_tags(marked: Marked, found: Translation, aligner: BitextAligner, entit
     return project_markup(marked, source.places, text, places, pair, entities=entities)
 
 
-def _write(line: TranslatedLine, args: argparse.Namespace, output: TextIO, links: TextIO | None) -> None:
+def _write(line: TranslatedLine, args: Options, output: TextIO, links: TextIO | None) -> None:
     for rank in range(args.nbest):
         one = line.translations[rank] if rank < len(line.translations) else None
         if args.json:
@@ -186,12 +178,6 @@ def _entry(number: int, rank: int, one: Translation) -> dict[str, object]:
         "links": one.links,
         "confidence": [round(value, 4) for value in one.confidence],
     }
-
-
-def _progress(args: argparse.Namespace) -> tqdm:
-    from tqdm import tqdm
-
-    return tqdm(unit=" lines", disable=not (args.progress or sys.stderr.isatty()), dynamic_ncols=True, smoothing=0.05)
 
 
 def _report(counts: Counter[str]) -> None:

@@ -11,16 +11,16 @@ normalign view --path MODEL --source-text ... --target-text ... (docs/models_you
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .. import toy
 from ..errors import NormalignError, note
 from ..files import check_writable, read_parallel
 from ..links.readings import MethodReading, Reading
+from ..options import WRITES, option, options
 
 if TYPE_CHECKING:
     from ..aligned_pair import Alignment
@@ -33,15 +33,19 @@ BOTH = "two looks, both directions"
 PAGE = "normalign-try.html"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", nargs="?", metavar="SOURCE", help="a German sentence")
-    parser.add_argument("target", nargs="?", metavar="TARGET", help="its English translation")
-    parser.add_argument("--html", metavar="PAGE", default=PAGE, help=f"where to write the page ({PAGE})")
-    parser.add_argument("--no-page", action="store_true", help="write no page")
-    parser.add_argument("--copy", metavar="DIR", help="only copy the toy's files into a new folder")
+@options
+class Options:
+    """The pair that is aligned, and what is written."""
+
+    EXAMPLE: ClassVar = "normalign try 'Der Bürger wartet.' 'The citizen waits.'"
+    source: Any = option(default=None, help="a German sentence", nargs="?", metavar="SOURCE", positional=True)
+    target: Any = option(default=None, help="its English translation", nargs="?", metavar="TARGET", positional=True)
+    html: str = option(default=PAGE, help="where to write the page", metavar="PAGE", role=WRITES)
+    no_page: bool = option(default=False, help="write no page")
+    copy: str | None = option(default=None, help="only copy the toy's files into a new folder", metavar="DIR")
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     if args.copy is not None:
         note(f"normalign try: {args.copy}: {', '.join(toy.copy_to(args.copy))}")
         return

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
+from typing import ClassVar
+
+from ..options import options
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """No arguments."""
+@options
+class Options:
+    """There are none."""
+
+    EXAMPLE: ClassVar = "fairseq-generate data --user-dir $(normalign user-dir) --path model.pt ..."
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     print(Path(__file__).resolve().parent.parent)

@@ -4,7 +4,7 @@
   normalign view weights-dump norms-dump -o fig.pdf     soft alignments side by side, one page per sentence
   normalign view DUMP --gold G --html page.html         a page with every sentence, method, layer and head
   normalign view --source S --target T --links A.align  any aligner's links
-  normalign view --check scores.jsonl --html page.html  words without a source or a target, worst pairs first
+  normalign view --checked scores.jsonl --html page.html  words without a source or a target, worst pairs first
   normalign view --path CKPT --source-text 'ein Haus' --target-text 'a house'
   normalign view --path CKPT --reverse-path CKPT --source S --target T --sentences 3 -o fig.pdf
 
@@ -21,48 +21,57 @@ the sentence comes first.
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import os
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, ClassVar
 
 from ..errors import NormalignError, note
 from ..files import check_writable
 from ..links.pieces import LEVELS
 from ..links.read_pair import ReadPair
 from ..links.readings import Reading
-from ..links.words import STEPS
-from .view_arguments import add_pair_arguments, choices_for, pairs_of, wanted_sentences
+from ..options import option, options, output, written
+from .view_arguments import PairOptions, choices_for, pairs_of, wanted_sentences
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_pair_arguments(parser)
-    what = parser.add_argument_group("what is shown")
-    what.add_argument("--method", metavar="M[,M]", help="methods side by side, by name (all there are)")
-    what.add_argument("--layer", metavar="N[,N]", help="decoder layers from 1, or 'all' (a third of the way up)")
-    what.add_argument("--head", type=int, metavar="N", help="this head alone, from 1")
-    what.add_argument("--step", choices=STEPS, help="where a word is output or input (awi)")
-    what.add_argument("--level", choices=LEVELS, default="word", help="(word)")
-    what.add_argument(
-        "--threshold", type=float, metavar="X", help="link every share of a row above X, 0 to 1 (default: argmax)"
+@options
+class Options(PairOptions):
+    """Everything that changes what is shown, and where."""
+
+    GROUP: ClassVar = "how"
+    EXAMPLE: ClassVar = "normalign view --source text.de --target text.en --links links --gold g.talp --html page.html"
+    FIRST: ClassVar = (
+        *("dump", "source", "target", "links", "gold", "path", "reverse", "sentences", "output", "html"),
     )
-    how = parser.add_argument_group("how")
-    how.add_argument("-o", "--output", metavar="FIGURE", help="write figures: a name in .png, .svg or .pdf")
-    how.add_argument("--no-reference", action="store_true", help="no panel of the gold alone in figures")
-    how.add_argument("--html", metavar="PAGE", help="write the page")
-    how.add_argument("--title", default="Word alignments", help="title of the page")
-    how.add_argument(
-        "--colour", choices=("auto", "always", "never"), default="auto", help="colour in the terminal (auto)"
+    shown_level: str = option(
+        default="word", help="what rows and columns are", flags=["--level"], choices=LEVELS, group="what is shown"
     )
+    threshold: float | None = option(
+        default=None,
+        help="link every share of a row above X, 0 to 1 (default: argmax)",
+        parse=float,
+        metavar="X",
+        group="what is shown",
+    )
+    output: Any = output("write figures: a name in .png, .svg or .pdf", default=None, metavar="FIGURE")
+    no_reference: bool = option(default=False, help="no panel of the gold alone in figures")
+    html: Any = written("write the page", metavar="PAGE")
+    title: str = option(default="Word alignments", help="title of the page")
+    colour: str = option(default="auto", help="colour in the terminal", choices=("auto", "always", "never"))
+
+    @property
+    def every_layer(self) -> bool:
+        """A page has every layer to choose from."""
+        return self.html is not None
 
 
-def run(args: argparse.Namespace) -> None:
+def run(args: Options) -> None:
     _check(args)
     wanted = wanted_sentences(args.sentences)
-    args.every_layer = args.html is not None
     pairs = pairs_of(args, wanted)
     if args.html is None and wanted is None and args.worst is None:
         pairs = _first_only(pairs)
@@ -81,13 +90,13 @@ def run(args: argparse.Namespace) -> None:
         _terminal(args, pairs, choices)
 
 
-def _check(args: argparse.Namespace) -> None:
+def _check(args: Options) -> None:
     if args.html is not None and args.output is not None:
         raise NormalignError("give -o for figures or --html for the page, not both")
     if args.threshold is not None and not 0 <= args.threshold <= 1:
         raise NormalignError(f"--threshold is a share from 0 to 1, not {args.threshold}")
-    if args.head is not None and args.head < 1:
-        raise NormalignError(f"--head counts from 1, not {args.head}")
+    if args.one_head is not None and args.one_head < 1:
+        raise NormalignError(f"--head counts from 1, not {args.one_head}")
     for path in (args.html, args.output):
         if path is not None:
             check_writable(path)
@@ -107,10 +116,10 @@ def _first_only(pairs: Iterator[ReadPair]) -> Iterator[ReadPair]:
     yield first
 
 
-def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
+def _page(args: Options, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..show.page import write_page
 
-    asked = args.method or args.layer or args.head or args.step
+    asked = args.methods or args.layers or args.one_head or args.one_step
     start, beside = (choices[0], choices[1] if len(choices) > 1 else None) if asked and choices else (None, None)
     if not asked and len(choices) > 1:
         beside = choices[0]
@@ -118,11 +127,11 @@ def _page(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Rea
     note(f"{args.html}: {summary.sentences} sentences, {summary.bytes / 1e6:.1f} MB")
 
 
-def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Reading]) -> None:
+def _figures(args: Options, pairs: list[ReadPair], choices: list[Reading]) -> None:
     from ..show.figures import Style, figure_format, save_figure
     from ..show.fonts import note_on_missing
 
-    style = Style(threshold=args.threshold, level=args.level, reference=not args.no_reference)
+    style = Style(threshold=args.threshold, level=args.shown_level, reference=not args.no_reference)
     path = Path(args.output)
     if figure_format(path) == "pdf" or len(pairs) == 1:
         written = {path: pairs}
@@ -133,7 +142,7 @@ def _figures(args: argparse.Namespace, pairs: list[ReadPair], choices: list[Read
         note(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}")
 
 
-def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
+def _terminal(args: Options, pairs: Iterator[ReadPair], choices: list[Reading]) -> None:
     from ..show.grids import Look, text_grid
 
     terminal = sys.stdout.isatty()
@@ -142,7 +151,7 @@ def _terminal(args: argparse.Namespace, pairs: Iterator[ReadPair], choices: list
     for number, (pair, choice) in enumerate((pair, choice) for pair in pairs for choice in choices):
         if number:
             print()
-        for line in text_grid(pair, choice, look, threshold=args.threshold, level=args.level):
+        for line in text_grid(pair, choice, look, threshold=args.threshold, level=args.shown_level):
             print(line)
 
 

@@ -10,7 +10,8 @@ import copy
 import logging
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass, field, fields, make_dataclass
+from enum import Enum
 from typing import Any, Optional
 
 from fairseq.dataclass import ChoiceEnum, FairseqDataclass
@@ -21,7 +22,7 @@ from omegaconf import II
 from ..align.aligner import Aligner
 from ..align.choose import SAMPLE, choose_by_pairs, sentence_of_choice
 from ..align.directions import EncodedAligner
-from ..align.options import DEFAULT_STEP, AlignmentOptions
+from ..align.options import AUTO, AlignmentOptions
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs
 from ..hosts.fairseq.frame import Frame
@@ -29,11 +30,8 @@ from ..hosts.fairseq.generator import AligningGenerator
 from ..hosts.fairseq.host import FairseqModel, TaskBatches
 from ..hosts.fairseq.task import SUFFIX, host_of
 from ..hosts.options import prepare_modules
-from ..links.decide import NULL_POLICIES
 from ..links.dump import DumpWriter
 from ..links.pieces import LEVELS
-from ..links.words import STEPS
-from ..text.tags import TAGS
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,
     Dictionary,
@@ -44,57 +42,41 @@ from ..text.vocabulary import (
 )
 
 logger = logging.getLogger(__name__)
-AUTO = "auto"
 
 # fairseq reads the types of the fields below at run time: no postponed annotations, and Optional in the old spelling
 # ruff: noqa: UP045
 
 
-@dataclass
-class AlignmentFields(FairseqDataclass):
-    """The options of the alignments."""
+def _task_field(declared: Any) -> tuple[str, Any, Any]:
+    """Return an option of :class:`..align.options.AlignmentOptions` as a field of a fairseq task."""
+    about, default = declared.metadata, declared.default
+    kind = ChoiceEnum(about["choices"]) if about["choices"] else about["parse"] or str
+    if default is False:
+        kind = bool
+    elif default is None:
+        kind = Optional[kind]
+    return f"normalign_{declared.name}", kind, field(default=default, metadata={"help": about["help"]})
 
-    normalign_method: str = field(
-        default="norms", metadata={"help": "how alignments are read: norms, weights, or another registered method"}
-    )
-    normalign_layer: Optional[int] = field(
-        default=None,
-        metadata={"help": "one reading: decoder layer, from 1; without layer, head and step two looks are read"},
-    )
-    normalign_head: Optional[int] = field(
-        default=None, metadata={"help": "read this head alone, from 1; default: all heads of the layer together"}
-    )
-    normalign_step: ChoiceEnum((DEFAULT_STEP, *STEPS)) = field(  # type: ignore[valid-type]
-        default=DEFAULT_STEP,
-        metadata={"help": "read a word at the decoder step where it is the input (awi) or the output (awo)"},
-    )
-    normalign_readings: Optional[str] = field(
-        default=None,
-        metadata={
-            "help": "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': "
-            "chosen by the references; default without layer, head and step: the bottom third at awi times the top "
-            "layer at awo"
-        },
-    )
+
+@dataclass
+class _OutputFields(FairseqDataclass):
+    """What is written, beside what is read."""
+
     normalign_level: Optional[ChoiceEnum(LEVELS)] = field(  # type: ignore[valid-type]
         default=None,
         metadata={"help": "level of the A- lines; default: that of the printed sentence, words with --post-process"},
-    )
-    normalign_null: ChoiceEnum(NULL_POLICIES) = field(  # type: ignore[valid-type]
-        default="best",
-        metadata={"help": "when the end of sentence or a tag wins: the best real word, or leave the word unaligned"},
-    )
-    normalign_tags: str = field(
-        default=TAGS, metadata={"help": "pattern of language tags in front of a sentence, which are not words"}
-    )
-    normalign_check: bool = field(
-        default=False, metadata={"help": "verify on every batch that what is read adds up to what the layers return"}
     )
     normalign_dump: Optional[str] = field(
         default=None, metadata={"help": "write the soft alignments of all layers to this new directory"}
     )
     normalign_dump_heads: bool = field(default=False, metadata={"help": "with the dump: every head as well"})
     post_process: Optional[str] = II("common_eval.post_process")
+
+
+AlignmentFields = make_dataclass(
+    "AlignmentFields", [_task_field(declared) for declared in fields(AlignmentOptions)], bases=(_OutputFields,)
+)
+"""The options of the alignments. Readings are chosen by the references only where 'auto' is asked for."""
 
 
 class AlignmentTask:
@@ -120,16 +102,9 @@ class AlignmentTask:
 
     def alignment_options(self) -> AlignmentOptions:
         """The options as given; readings that are chosen by the references are left open."""
-        return AlignmentOptions(
-            method=self.settings.normalign_method,
-            layer=self.settings.normalign_layer,
-            head=self.settings.normalign_head,
-            step=str(self.settings.normalign_step),
-            readings=None if self.settings.normalign_readings == AUTO else self.settings.normalign_readings,
-            null=str(self.settings.normalign_null),
-            tags=self.settings.normalign_tags,
-            check=self.settings.normalign_check,
-        )
+        given = {one.name: getattr(self.settings, f"normalign_{one.name}") for one in fields(AlignmentOptions)}
+        settled: dict[str, Any] = {name: str(one) if isinstance(one, Enum) else one for name, one in given.items()}
+        return AlignmentOptions(**settled)
 
     def build_dataset_for_inference(self, *args: Any, **options: Any) -> Any:
         """Only fairseq-interactive calls this."""

@@ -1,43 +1,57 @@
-"""How lines of text are made into pieces, as a user chooses it."""
+"""How lines of text become words and pieces, as a user chooses it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import ClassVar
 
 from ..errors import NormalignError
+from ..options import READS, FilePaths, check_choices, option, options, paths
 from .subwords import TOKENIZERS, AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .words import WORD_KINDS, WordFinder, word_finder
 
 
-@dataclass(frozen=True)
+@options
 class TextOptions:
-    """How lines are made into pieces. Codes and models: one for both sides, or the source's and the target's."""
+    """How lines become words and pieces. Codes and models: one for both sides, or the source's and the target's."""
 
-    bpe_codes: Sequence[str] = ()
-    sentencepiece_models: Sequence[str] = ()
-    tokenizer: str | None = None
-    lowercase: bool = False
-    words: str | None = None
-    """What links count, one of :data:`~fairseq_normalign.text.words.WORD_KINDS`; None: the words that the tokenizer
-    makes or, without one, those that spaces separate."""
+    GROUP: ClassVar = "text"
+    bpe_codes: FilePaths = option(
+        default=(),
+        help="subword-nmt or fastBPE codes: of both sides, or source target",
+        nargs="+",
+        metavar="FILE",
+        role=READS,
+    )
+    sentencepiece_model: FilePaths = option(
+        default=(), help="SentencePiece model: of both sides, or source target", nargs="+", metavar="FILE", role=READS
+    )
+    tokenizer: str | None = option(
+        default=None, help="lines are raw text; links count the words that this tokenizer makes", choices=TOKENIZERS
+    )
+    words: str | None = option(
+        default=None,
+        help="what links count in natural text (the words of the tokenizer, or those that spaces separate)",
+        choices=WORD_KINDS,
+    )
+    lowercase: bool = option(default=False, help="lower-case the words first")
 
     def __post_init__(self) -> None:
-        if self.bpe_codes and self.sentencepiece_models:
+        codes, models = paths(self.bpe_codes), paths(self.sentencepiece_model)
+        if codes and models:
             raise NormalignError("give BPE codes or a SentencePiece model, not both")
-        for what, given in (("BPE codes", self.bpe_codes), ("SentencePiece models", self.sentencepiece_models)):
+        for what, given in (("BPE codes", codes), ("SentencePiece models", models)):
             if len(given) > 2:
                 raise NormalignError(
                     f"{what}: one file for both sides, or the source's and the target's; {len(given)} were given"
                 )
-        if self.tokenizer is not None and self.tokenizer not in TOKENIZERS:
-            raise NormalignError(f"unknown tokenizer '{self.tokenizer}'; choose one of {', '.join(TOKENIZERS)}")
-        if self.words is not None and self.words not in WORD_KINDS:
-            raise NormalignError(f"unknown kind of words '{self.words}'; choose one of {', '.join(WORD_KINDS)}")
+        check_choices(self)
 
     def reversed(self) -> TextOptions:
         """Return the options of the other direction: the two sides change places."""
-        return replace(self, bpe_codes=self.bpe_codes[::-1], sentencepiece_models=self.sentencepiece_models[::-1])
+        codes, models = paths(self.bpe_codes)[::-1], paths(self.sentencepiece_model)[::-1]
+        return replace(self, bpe_codes=codes, sentencepiece_model=models)
 
     def finder(self, language: str | None) -> WordFinder | None:
         """Return what finds the words of natural text; None where spaces or the tokenizer make them."""
@@ -51,7 +65,7 @@ class TextOptions:
         ``schemes``: how the pieces of each side are marked where the text is in pieces already.
         """
         make: Callable[[str], Splitter] = SubwordNmt if self.bpe_codes else SentencePiece
-        files = list(self.bpe_codes or self.sentencepiece_models)
+        files = paths(self.bpe_codes or self.sentencepiece_model)
         if not files:
             if self.words not in (None, "spaces") and any(scheme != "words" for scheme in schemes):
                 raise NormalignError(

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from fairseq_normalign.cli.places import INPUTS, OF_VERBS, OUTPUTS, PREFIXES
 
 from fairseq_normalign.cli import VERBS, main, verb_parser
-from fairseq_normalign.cli.places import INPUTS, OF_VERBS, OUTPUTS, PREFIXES
 from tests.cli.tiny_pair import TinyPair
 
 from .room import Room, make_models

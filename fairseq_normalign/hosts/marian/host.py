@@ -33,7 +33,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
     path = Path(model.path)
     if not path.exists():
         raise NormalignError(f"{path}: no such file or folder")
-    with found_files(path, text.sentencepiece_models) as found:
+    with found_files(path, text.sentencepiece_model) as found:
         key = str(path), model.device, model.precision
         loaded = _LOADED.get(key)
         if loaded is None:

@@ -179,7 +179,7 @@ def _one(index: object) -> int:
 
 def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> TransformersModels:
     """Load the folder(s) or hub name(s) that ``model`` names and make them read lines as ``text`` says."""
-    if text.bpe_codes or text.sentencepiece_models:
+    if text.bpe_codes or text.sentencepiece_model:
         raise NormalignError(f"{model.path}: a model of transformers has its own tokenizer; give no codes or models")
     paths = model.path.split(":")
     models = [_model(path, model) for path in paths]

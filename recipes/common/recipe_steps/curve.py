@@ -12,11 +12,11 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairseq_normalign.cli.model_arguments import positive
 from normalign_training.averaging import average
 
 from fairseq_normalign.align.both_directions import BitextAligner
 from fairseq_normalign.align.choose import choose_readings
-from fairseq_normalign.cli.model_arguments import positive
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
 from fairseq_normalign.links.experts import Expert, parse_expert
