@@ -178,7 +178,7 @@ def add_flags(parser: argparse.ArgumentParser, cls: type, *, shown: Sequence[str
                 given["action"] = "append"
         group.add_argument(*flags, **given)
         for flag, (value, what) in (about["also"] or {}).items():
-            hint = argparse.SUPPRESS if hidden else what
+            hint = argparse.SUPPRESS if shown is not None else what
             group.add_argument(flag, dest=field.name, action="store_const", const=value, default=given["default"],
                                help=hint)  # fmt: skip
 

@@ -119,7 +119,7 @@ def test_one_model_serves_several_threads(model, pairs):
         ({"readings": "1.9:awi"}, "there is no head 9"),
         ({"readings": "1:awi", "layer": 1}, "not both"),
         ({"readings": "first"}, "is not a reading"),
-        ({"symmetrize": "magic"}, "unknown symmetrization 'magic'"),
+        ({"symmetrize": "magic"}, "unknown symmetrize 'magic'"),
         ({"decision": "magic"}, "unknown decision 'magic'"),
         ({"precision": "fp8"}, "unknown precision 'fp8'"),
         ({"method": "magic"}, "no method 'magic'"),

@@ -12,15 +12,13 @@ from __future__ import annotations
 import argparse
 import functools
 import math
-from typing import Any, ClassVar
 
 from .. import jobs
 from ..analysis.check_lines import columns_of, json_line, table_line
 from ..errors import NormalignError, note
 from ..files import check_distinct, check_writable, is_stdout
 from ..jobs import Bitext
-from ..options import WRITES, option, options, output
-from .bitext_job import JobOptions, opened_job
+from .bitext_job import opened_job
 from .shared import (
     check_sides,
     from_stdin,

@@ -56,7 +56,7 @@ class Options(GoldFormat, BitextOptions, ModelOptions):
     HIDDEN: ClassVar = (*READING, *COMBINING, "path", "reverse")
     EXAMPLE: ClassVar = "normalign compare --path de-en.pt --bpe-codes codes --source t.de --target t.en --gold g.talp"
     FIRST: ClassVar = (
-        *("paths", "reverses", "source", "target", "bpe_codes", "gold", "add", "limit", "figure", "json", "output"),
+        *("paths", "reverses", "source", "target", "bpe_codes", "gold", "add", "limit", "json", "output"),
     )
     path: FilePath = option(default="")
     paths: Sequence[str] = option(

@@ -40,6 +40,9 @@ class Options(LogOptions, LengthOptions):
 
     GROUP: ClassVar = "reading"
     EXAMPLE: ClassVar = "normalign convert gold.naacl --from-base 1 --to talp -o gold.talp"
+    FIRST: ClassVar = (
+        *("input", "to", "to_base", "format", "from_base", "reverse_input", "possible", "source", "target", "output"),
+    )
     input: str = option(help="alignments ('-': standard input)", metavar="INPUT", positional=True, role=READS)
     to: str = option(help="format to write", choices=(*WRITERS, "jsonl"), group="writing")
     to_base: int | None = option(

@@ -28,6 +28,9 @@ class Options(LinkedText):
 
     GROUP: ClassVar = "which pairs"
     EXAMPLE: ClassVar = "normalign lexicon --source text.de --target text.en --links links --min-count 2 -o lexicon.tsv"
+    FIRST: ClassVar = (
+        *("source", "target", "bitext", "links", "words", "lowercase", "min_count", "top", "letters", "output"),
+    )
     words: str = word_kind()
     links: str = option(help="alignments", metavar="FILE", role=READS, group="links")
     lowercase: bool = option(default=False, help="lower-case the words", group="text")

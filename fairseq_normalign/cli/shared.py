@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..align.options import LoadOptions
+from ..align.options import AUTO, LoadOptions
 from ..errors import NormalignError, note
 from ..files import STDIO
 from ..options import SPEED, TEXT, option, options, positive
@@ -51,6 +51,15 @@ class BitextOptions:
     )
     target: Any = option(default=None, help="target sentences ('-': standard input)", metavar="FILE", role=TEXT)
     bitext: Any = option(default=None, help="both, with ' ||| ' or a tab between, instead", metavar="FILE", role=TEXT)
+
+
+def load_unchosen(args: LoadOptions) -> BitextAligner:
+    """Load the models with the readings that are named, or the default ones, where no text is there to choose by."""
+    from ..align.build import load_aligner
+
+    if args.readings == AUTO:
+        raise NormalignError("readings are chosen by a bitext: find them by normalign layers, and give them here")
+    return load_aligner(args)
 
 
 def check_sides(args: BitextOptions) -> None:

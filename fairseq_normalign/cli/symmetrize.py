@@ -31,6 +31,7 @@ class Options(LengthOptions, SecondFormat, FirstFormat):
 
     GROUP: ClassVar = "combining"
     EXAMPLE: ClassVar = "normalign symmetrize de-en.links en-de.links --reverse-second -o links"
+    FIRST: ClassVar = ("first", "second", "symmetrize", "reverse_second", "source", "target", "to", "output")
     first: str = option(
         help="alignments, source-target ('-': standard input)", metavar="FIRST", positional=True, role=READS
     )

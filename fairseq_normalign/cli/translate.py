@@ -30,7 +30,7 @@ from ..projection.document import read_document
 from ..projection.inserting import MarkedTarget, project_markup
 from ..projection.markup import Marked, parse_markup
 from ..projection.spans import LinkedPair
-from .shared import ModelOptions, prepare_torch, progress_bar
+from .shared import ModelOptions, load_unchosen, prepare_torch, progress_bar
 
 if TYPE_CHECKING:
     from ..align.both_directions import BitextAligner
@@ -64,9 +64,7 @@ class Options(ModelOptions):
 def run(args: Options) -> None:
     _check(args)
     prepare_torch(args)
-    from ..align.build import load_aligner
-
-    aligner = load_aligner(args)
+    aligner = load_unchosen(args)
     counts: Counter[str] = Counter()
     if args.markup or args.page:
         _translate_marked(args, aligner, counts)

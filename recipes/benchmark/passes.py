@@ -68,7 +68,7 @@ class Passes:
 
     def method(self, name: str) -> None:
         """One method with its default options, at the layer where it is read by default."""
-        self.reader.read(self.batch, [AlignmentOptions(name).reading(self.reader.layers).place])
+        self.reader.read(self.batch, [AlignmentOptions(method=name).reading(self.reader.layers).place])
 
     def every(self) -> None:
         """Norms and weights of every layer, in one pass."""

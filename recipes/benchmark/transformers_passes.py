@@ -48,7 +48,7 @@ class LibraryPasses:
 
     def low(self) -> None:
         """Norms at the bottom third of the decoder."""
-        self.reader.read(self.batch, [AlignmentOptions("norms", layer=2).reading(self.reader.layers).place])
+        self.reader.read(self.batch, [AlignmentOptions(method="norms", layer=2).reading(self.reader.layers).place])
 
     def every(self) -> None:
         """Norms and weights of every layer and head, in one pass."""

@@ -145,7 +145,7 @@ compare() { # SOURCE TARGET GOLD EXTRA...
   # shellcheck disable=SC2046
   logged "$WORK/9_compare.$source-$target.log" normalign compare --path $(checkpoints "$source-$target") --data "$BINARY" \
     --source "$TOKENIZED/gold.$source" --target "$TOKENIZED/gold.$target" $(text_options "$source" "$target") \
-    --gold "$gold" --full $(cpu_option) --figure "$out.png" -o "$out.txt" "$@"
+    --gold "$gold" --all-rows $(cpu_option) --figure "$out.png" -o "$out.txt" "$@"
 }
 
 others() { # the links of other aligners, from ADD="name=file name=file"

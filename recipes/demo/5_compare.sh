@@ -8,7 +8,7 @@ compare() { # DIRECTION: the gold is German first, and each direction is symmetr
   [ -e "$table" ] && return
   logged "$WORK/5_compare.$1.log" normalign compare --data "$BINARY" --reverse-data "$BINARY" \
     --path "$MODELS/$1/checkpoint_best.pt" --source-lang "$source" --target-lang "$target" \
-    --reverse-path "$MODELS/$target-$source/checkpoint_best.pt" --symmetrize grow-diag,agreed-grow-diag --full \
+    --reverse-path "$MODELS/$target-$source/checkpoint_best.pt" --symmetrize grow-diag,agreed-grow-diag --all-rows \
     --source "$RAW/test.$source" --target "$RAW/test.$target" --tokenizer moses --lowercase --bpe-codes "$PIECES/codes" \
     --gold "$RAW/test.talp" --gold-format talp --gold-base 1 $turned \
     --figure "$RESULTS/layers.$1.png" -o "$table"

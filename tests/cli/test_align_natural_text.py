@@ -43,7 +43,7 @@ def test_one_file_with_both_sides_is_aligned_as_two(tiny_pair, model, bitext, tm
 def test_json_lines_hold_texts_places_and_the_links(model, bitext, tmp_path):
     files = ["-o", tmp_path / "links", "--scores", tmp_path / "scores", "--write-words", tmp_path / "words"]
     assert align(*model, "--bitext", bitext, *files) == 0
-    assert align(*model, "--bitext", bitext, "--format", "jsonl", "-o", tmp_path / "json") == 0
+    assert align(*model, "--bitext", bitext, "--json", "-o", tmp_path / "json") == 0
     sides = [(tmp_path / f"words.{side}").read_text().split("\n") for side in ("source", "target")]
     links, scores, lines = ((tmp_path / name).read_text().split("\n") for name in ("links", "scores", "json"))
     assert len(lines) == len(links) == 32
@@ -95,7 +95,7 @@ def test_python_knows_the_place_of_every_word(tiny_pair):
     [
         (["--source", "x"], "--source FILE and --target FILE, or --bitext FILE"),
         (["--bitext", "x", "--source", "y"], "--bitext holds both sides"),
-        (["--bitext", "x", "--level", "piece", "--format", "jsonl"], "leave --level piece out"),
+        (["--bitext", "x", "--level", "piece", "--json"], "leave --level piece out"),
         (["--bitext", "BOTH", "--decide", "top-k:0"], "decision 'top-k:0'"),
         (["--bitext", "BOTH", "--words", "unicode"], "give BPE codes or a SentencePiece model"),
         (["--bitext", "BAD"], "bad:2: 'w1 w2' is not source and target with one ' ||| ' or one tab between"),

@@ -23,9 +23,7 @@ WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing
 )
 def test_every_analysis(what, kind, command, tmp_path, capsys):
     out, figure = tmp_path / "out.json", tmp_path / "out.png"
-    code = main(
-        ["analyze", what, *command, "--attention", kind, "--style", "json", "-o", str(out), "--figure", str(figure)]
-    )
+    code = main(["analyze", what, *command, "--attention", kind, "--json", "-o", str(out), "--figure", str(figure)])
     assert (code, capsys.readouterr().err) == (0, "")
     found = json.loads(out.read_text())
     assert found["signature"].startswith(f"{what}|attention:{kind}")
@@ -39,7 +37,7 @@ def test_relevance_and_error_of_heads(command, bitext, tmp_path, capsys):
     gold = tmp_path / "gold"
     lengths = [len(line.replace("@@ ", "").split()) for line in (bitext / "test.de").read_text().splitlines()]
     gold.write_text("".join(" ".join(f"{i + 1}-{n - i}" for i in range(n)) + "\n" for n in lengths))
-    options = ["--gold", str(gold), *"--gold-format pharaoh --gold-base 1 --relevance 5 --style json".split()]
+    options = ["--gold", str(gold), *"--gold-format pharaoh --gold-base 1 --relevance 5 --json".split()]
     assert main(["analyze", "heads", *command, *options]) == 0
     (table,) = json.loads(capsys.readouterr().out)["tables"]
     rows = [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]

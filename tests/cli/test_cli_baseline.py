@@ -30,7 +30,18 @@ def arguments(directory, *more):
 
 def test_both_directions_symmetrized_and_recorded(bitext, capsys):
     assert (
-        main(arguments(bitext, "-m", "union", "-m", "intersection", "--train", str(bitext / "s"), str(bitext / "t")))
+        main(
+            arguments(
+                bitext,
+                "--symmetrize",
+                "union",
+                "--symmetrize",
+                "intersection",
+                "--train",
+                str(bitext / "s"),
+                str(bitext / "t"),
+            )
+        )
         == 0
     )
     for name in ("forward", "backward", "union", "intersection"):

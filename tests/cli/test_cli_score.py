@@ -34,7 +34,7 @@ def score(capsys, *arguments):
 
 
 def scores(capsys, *arguments):
-    code, out, err = score(capsys, *arguments, "--style", "json")
+    code, out, err = score(capsys, *arguments, "--json")
     assert (code, err) == (0, "")
     return json.loads(out)["systems"]
 

@@ -25,7 +25,7 @@ def links_of(line):
 
 @pytest.mark.parametrize("method", list(SYMMETRIZATIONS))
 def test_every_method_sentence_by_sentence(files, capsys, method):
-    assert main(["symmetrize", "first", "second", "--method", method]) == 0
+    assert main(["symmetrize", "first", "second", "--symmetrize", method]) == 0
     out = capsys.readouterr().out.split("\n")
     assert out.pop() == ""
     pairs = zip(FIRST.splitlines(), SECOND.splitlines(), strict=True)
@@ -34,7 +34,18 @@ def test_every_method_sentence_by_sentence(files, capsys, method):
 
 def test_second_file_turned_and_another_format(files, capsys, tmp_path):
     files(second="0-0 1-2 2-2\n\n3-3 2-2\n")
-    arguments = ["symmetrize", "first", "second", "--reverse-second", "--to", "talp", "-o", "out", "-m", "intersection"]
+    arguments = [
+        "symmetrize",
+        "first",
+        "second",
+        "--reverse-second",
+        "--to",
+        "talp",
+        "-o",
+        "out",
+        "--symmetrize",
+        "intersection",
+    ]
     assert main(arguments) == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == "1-1 3-2\n\n\n"
 

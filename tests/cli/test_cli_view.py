@@ -119,7 +119,7 @@ def test_the_page_holds_every_sentence(folder, capsys):
         (["{}/norms", "-o", "{}/f.gif"], "a figure's name ends in .png, .svg, .pdf"),
         (["{}/norms", "-o", "{}/no/f.png"], "there is no directory"),
         (["{}/norms", "-o", "{}/f.png", "--html", "{}/p"], "not both"),
-        (["{}/norms", "--soft", "{}/links"], "--soft goes with --source and --target"),
+        (["{}/norms", "--soft-file", "{}/links"], "--soft-file goes with --source and --target"),
         (["{}/norms", "{}/norms", "x={}/norms", "{}/norms"], "two dumps are called"),
         (["{}/norms", "--source-text", "a", "--target-text", "b"], "--source-text is for a model: give --path"),
         (["{}/norms", "--reverse-path", "{}/m.pt"], "--reverse-path is for a model: give --path"),
@@ -153,7 +153,7 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     assert "<x>" not in index
     rows = {system["name"]: system for system in json.loads((folder / "r" / "table.json").read_text())["systems"]}
     capsys.readouterr()
-    assert main(["score", str(folder / "gold"), str(folder / "links"), "--gold-base", "0", "--style", "json"]) == 0
+    assert main(["score", str(folder / "gold"), str(folder / "links"), "--gold-base", "0", "--json"]) == 0
     scored = json.loads(capsys.readouterr().out)["systems"][0]
     assert rows["a<b"]["figure"]["aer"] == pytest.approx(scored["aer"] / 100)
     examples = (folder / "r" / "examples.html").read_text(encoding="utf-8")

@@ -27,7 +27,7 @@ def gold(tiny_pair, tmp_path_factory):
 def test_figures_are_those_of_align_and_score(tiny_pair, gold, tmp_path):
     out = tmp_path / "out.json"
     assert run("compare", *tiny_pair.arguments(), "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
-               "--style", "json", "-o", out, "--figure", tmp_path / "layers.png") == 0  # fmt: skip
+               "--json", "-o", out, "--figure", tmp_path / "layers.png") == 0  # fmt: skip
     found = json.loads(out.read_text())
     rows = {(row["method"], row["step"]): row for row in found["layers"]}
     assert set(rows) == {(method, step) for method in ("norms", "weights") for step in ("awo", "awi")}
@@ -46,7 +46,7 @@ def test_agreement_of_two_directions_scores_as_align_and_score_do(tiny_pair, gol
     """The gold is layer 2 of awo; of the other direction the best layer is whatever it is, and the table names it."""
     both = [*tiny_pair.arguments(), *tiny_pair.reverse()]
     assert run("compare", *both, "--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--methods", "norms",
-               "--symmetrize", "agreed-union", "--style", "json", "-o", tmp_path / "out.json") == 0  # fmt: skip
+               "--symmetrize", "agreed-union", "--json", "-o", tmp_path / "out.json") == 0  # fmt: skip
     systems = json.loads((tmp_path / "out.json").read_text())["systems"]
     found = next(system for system in systems if system["direction"] == "both")
     back = min((s for s in systems if s["direction"] == "reverse"), key=lambda system: system["figure"]["aer"])
@@ -75,7 +75,7 @@ def test_seeds_reverse_and_added_rows(tiny_pair, gold, capsys):
     reverse.insert(2, str(tiny_pair.path("en-de")))
     assert run("compare", *arguments, *reverse, "--gold", gold, "--gold-base", 0, "--no-reverse-gold",
                "--add", f"same={gold}", "--symmetrize", "union,agreed-grow-diag", "--limit", 20,
-               "--full") == 0  # fmt: skip
+               "--all-rows") == 0  # fmt: skip
     table = capsys.readouterr().out
     assert "mean of 2 checkpoints" in table
     assert "±0.0" in table
@@ -100,7 +100,7 @@ def test_the_best_five_come_with_a_test_against_the_best(tiny_pair, gold, tmp_pa
     assert rows["same"][-1] == "-"
     assert len(table) < 14
     assert run("score", gold, gold, fewer, "--gold-base", 0, "--hyp-base", 0, "--no-reverse-gold", "--no-reverse-hyp",
-               "--paired", "--trials", 1000, "--style", "json") == 0  # fmt: skip
+               "--paired", "--trials", 1000, "--json") == 0  # fmt: skip
     scored = json.loads(capsys.readouterr().out)["systems"][1]
     expected = next(value for name, value in flat(scored) if name == "p_randomization")
     assert rows["fewer"][-1] == f"{expected:.3f}"
@@ -146,7 +146,7 @@ def test_links_of_fewer_sentences_are_refused(tiny_pair, gold, tmp_path, capsys)
 def test_layers_ranks_heads_draws_them_and_writes_the_form_of_other_toolkits(tiny_pair, tmp_path, capsys):
     write_text(tiny_pair.folder, 120, "many")
     text = tiny_pair.folder / "many.de", tiny_pair.folder / "many.en"
-    assert run("layers", *tiny_pair.arguments(*text), "--style", "json", "--figure", tmp_path / "support.svg") == 0
+    assert run("layers", *tiny_pair.arguments(*text), "--json", "--figure", tmp_path / "support.svg") == 0
     found = json.loads(capsys.readouterr().out)["forward"]
     assert found["pairs"] == 120
     ranked = found["ranked"]

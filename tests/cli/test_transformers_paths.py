@@ -45,7 +45,7 @@ def pairs(path: Path) -> list[str]:
 @pytest.mark.parametrize("name", ["marian", "m2m100", "t5"])
 def test_align_and_dump(room, tmp_path, name):
     out, dump = tmp_path / "links", tmp_path / "dump"
-    arguments = ["--layer", "2", "--step", "awi", "--check", "-o", str(out), "--dump", str(dump)]
+    arguments = ["--layer", "2", "--step", "awi", "--self-test", "-o", str(out), "--dump", str(dump)]
     assert main(["align", *model(room, name), *text(room), *arguments]) == 0
     assert len(pairs(out)) == 12
     targets = [len(line.split(" ")) for line in lines(2)[:12]]
@@ -103,7 +103,7 @@ def test_translations_with_links(room, tmp_path):
     source = tmp_path / "in"
     source.write_text(f"{lines(1)[0]}\n\n{lines(1)[1]}\n", encoding="utf-8")
     arguments = ["--source", str(source), "--beam", "2", "--nbest", "2"]
-    assert main(["translate", *model(room, "marian"), *arguments, "-o", str(out), "--links", str(links)]) == 0
+    assert main(["translate", *model(room, "marian"), *arguments, "-o", str(out), "--write-links", str(links)]) == 0
     assert len(pairs(out)) == len(pairs(links)) == 6
     assert pairs(out)[2:4] == pairs(links)[2:4] == ["", ""]
     for line, found in zip(pairs(out), pairs(links), strict=True):
@@ -125,7 +125,7 @@ def test_translations_of_fairseq_are_those_that_python_gives(tiny_pair, tmp_path
     checkpoint = tiny_pair.path()
     source = tiny_pair.folder / "text.de"
     data = ["--path", str(checkpoint), "--data", str(tiny_pair.folder), "--cpu"]
-    assert main(["translate", *data, "--source", str(source), "-o", str(out), "--links", str(links)]) == 0
+    assert main(["translate", *data, "--source", str(source), "-o", str(out), "--write-links", str(links)]) == 0
     loaded = fairseq_normalign.load(checkpoint, data=tiny_pair.folder)
     first = source.read_text(encoding="utf-8").split("\n")[0]
     best = loaded.translate(first)[0]
@@ -137,7 +137,7 @@ def test_translations_of_fairseq_are_those_that_python_gives(tiny_pair, tmp_path
     ("arguments", "message"),
     [
         (["--readings", "auto"], "chosen by a bitext"),
-        (["--links", "-"], "standard output"),
+        (["--write-links", "-"], "standard output"),
         (["--beam", "0"], "invalid positive value"),
     ],
 )
@@ -200,6 +200,8 @@ def test_a_translation_whose_words_the_other_direction_splits_otherwise(room, tm
 
     monkeypatch.setattr(both_directions, "_differ", lambda one, other, level: True)
     arguments = ["--source", str(room / "text.de"), "--beam", "1", "-o", str(tmp_path / "out")]
-    assert main(["translate", *model(room, "m2m100"), "--reverse", *arguments, "--links", str(tmp_path / "l")]) == 0
+    assert (
+        main(["translate", *model(room, "m2m100"), "--reverse", *arguments, "--write-links", str(tmp_path / "l")]) == 0
+    )
     assert pairs(tmp_path / "l") == [""] * 12
     assert "12 translations could not be aligned" in capsys.readouterr().err

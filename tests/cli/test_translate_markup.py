@@ -1,4 +1,4 @@
-"""translate --markup, translate --html and project --path: strip, translate, align, put the tags back."""
+"""translate --markup, translate --page and project --path: strip, translate, align, put the tags back."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_lines_are_translated_without_their_tags_and_get_them_back(model, tmp_pa
 
 def test_a_page_keeps_its_frame_and_its_tags(model, tmp_path, capsys):
     (tmp_path / "page.html").write_text(PAGE)
-    assert translate(model, "--html", tmp_path / "page.html", "-o", tmp_path / "out.html") == 0
+    assert translate(model, "--page", tmp_path / "page.html", "-o", tmp_path / "out.html") == 0
     page = (tmp_path / "out.html").read_text()
     assert Tags(page).count == Tags(PAGE).count
     assert "<pre>w1 w2</pre>" in page
@@ -96,8 +96,8 @@ def test_project_aligns_by_a_model_as_through_the_links_of_align(model, tmp_path
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["translate", "--markup", "--json"], "leave --links, --json, --nbest out"),
-        (["translate", "--html", "x", "--source", "y"], "--html holds the text"),
+        (["translate", "--markup", "--json"], "leave --write-links, --json, --nbest out"),
+        (["translate", "--page", "x", "--source", "y"], "--html holds the text"),
         (["project", "--markup", "--source", "x", "--target", "y", "--links", "z"], "give one of the two"),
     ],
 )

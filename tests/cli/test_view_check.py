@@ -48,7 +48,7 @@ def data_of(page: Path) -> dict:
 
 
 def test_a_page_of_the_check_alone(checked, tmp_path):
-    assert main(["view", "--check", str(checked), "--html", str(tmp_path / "p.html")]) == 0
+    assert main(["view", "--checked", str(checked), "--html", str(tmp_path / "p.html")]) == 0
     data = data_of(tmp_path / "p.html")
     assert data["check"]
     assert [one["id"] for one in data["sentences"]] == [0, 2]  # the second pair was skipped
@@ -58,7 +58,7 @@ def test_a_page_of_the_check_alone(checked, tmp_path):
 
 
 def test_the_worst_pairs_in_the_terminal(checked, capsys):
-    assert main(["view", "--check", str(checked), "--worst", "1"]) == 0
+    assert main(["view", "--checked", str(checked), "--worst", "1"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0] == "sentence 3 · links"
     assert shown[-3:] == [
@@ -73,14 +73,14 @@ def test_flags_beside_other_alignments(checked, tmp_path):
         (tmp_path / name).write_text(lines, encoding="utf-8")
     texts = [f"--source={tmp_path / 's'}", f"--target={tmp_path / 't'}", f"--links=mine={tmp_path / 'l'}"]
     page = tmp_path / "p.html"
-    assert main(["view", *texts, "--check", str(checked), "--html", str(page)]) == 0
+    assert main(["view", *texts, "--checked", str(checked), "--html", str(page)]) == 0
     assert ["c" in one for one in data_of(page)["sentences"]] == [True, False, True]
-    assert main(["view", *texts, "--check", str(checked), "--worst", "1", "--html", str(page)]) == 0
+    assert main(["view", *texts, "--checked", str(checked), "--worst", "1", "--html", str(page)]) == 0
     assert [one["id"] for one in data_of(page)["sentences"]] == [2]
 
 
 def test_a_report_without_gold_is_about_the_check(checked, tmp_path, capsys):
-    assert main(["report", "--check", str(checked), "-o", str(tmp_path / "r"), "--title", "A & B"]) == 0
+    assert main(["report", "--checked", str(checked), "-o", str(tmp_path / "r"), "--title", "A & B"]) == 0
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["check.html", "index.html"]
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in index
@@ -100,8 +100,8 @@ def test_a_report_with_gold_has_a_section_about_the_check(checked, tmp_path):
     gold.write_text("0-0 1-1\n0-0\n")
     for name, side in (("s", "source"), ("t", "target")):
         (tmp_path / name).write_text("".join(" ".join(one[side]) + "\n" for one in entries))
-    texts = [f"--source={tmp_path / 's'}", f"--target={tmp_path / 't'}", f"--soft=norms={soft}", f"--gold={gold}"]
-    assert main(["report", *texts, "--check", str(checked), "--gold-base=0", "-o", str(tmp_path / "r")]) == 0
+    texts = [f"--source={tmp_path / 's'}", f"--target={tmp_path / 't'}", f"--soft-file=norms={soft}", f"--gold={gold}"]
+    assert main(["report", *texts, "--checked", str(checked), "--gold-base=0", "-o", str(tmp_path / "r")]) == 0
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "<h2>Systems</h2>" in index
     assert "<h2>Check of the translations</h2>" in index
@@ -126,7 +126,7 @@ def test_a_report_with_gold_has_a_section_about_the_check(checked, tmp_path):
 )
 def test_a_damaged_file_is_one_line(tmp_path, capsys, line, message):
     (tmp_path / "c").write_text(line + "\n")
-    assert main(["view", "--check", str(tmp_path / "c"), "--html", str(tmp_path / "p")]) == 2
+    assert main(["view", "--checked", str(tmp_path / "c"), "--html", str(tmp_path / "p")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert f"{tmp_path / 'c'}{message}" in error
@@ -136,13 +136,13 @@ def test_a_damaged_file_is_one_line(tmp_path, capsys, line, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--worst", "1"], "--worst looks at the scores of a check: give --check FILE"),
-        (["--check", "{}", "--worst", "1", "--sentences", "1"], "give one of them"),
+        (["--worst", "1"], "--worst looks at the scores of a check: give --checked FILE"),
+        (["--checked", "{}", "--worst", "1", "--sentences", "1"], "give one of them"),
         (
-            ["--check", "{}", "--source", "{}.s", "--target", "{}.s", "--sentences", "1"],
+            ["--checked", "{}", "--source", "{}.s", "--target", "{}.s", "--sentences", "1"],
             "sentence 1 has other words there",
         ),
-        (["--check", "{}", "--sentences", "2"], "there is no sentence 2; there are 2"),
+        (["--checked", "{}", "--sentences", "2"], "there is no sentence 2; there are 2"),
     ],
 )
 def test_mistakes(checked, capsys, arguments, message):
@@ -154,6 +154,6 @@ def test_mistakes(checked, capsys, arguments, message):
 
 def test_a_page_does_not_replace_the_check_it_shows(checked, capsys):
     before = checked.read_bytes()
-    assert main(["view", "--check", str(checked), "--html", str(checked)]) == 2
+    assert main(["view", "--checked", str(checked), "--html", str(checked)]) == 2
     assert "would replace it" in capsys.readouterr().err
     assert checked.read_bytes() == before

@@ -61,7 +61,7 @@ def test_every_method_says_what_it_is():
 @pytest.mark.parametrize("name", sorted(METHODS))
 def test_options_follow_the_method(name):
     options = AlignmentOptions(method=name)
-    assert options.step == METHODS[name].default_step
+    assert options.reading(2).step == METHODS[name].default_step
     assert options.layer_of(2) in range(2 if METHODS[name].layerwise else 1)
 
 

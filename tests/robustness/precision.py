@@ -54,7 +54,7 @@ def differing_links(
     found = []
     for wanted in (None, precision):
         model = ModelOptions(str(checkpoint), None if data is None else str(data), precision=wanted)
-        direction = make_direction(model, TextOptions(tuple(codes)), AlignmentOptions(method=method, layer=1))
+        direction = make_direction(model, TextOptions(bpe_codes=tuple(codes)), AlignmentOptions(method=method, layer=1))
         found.append(list(_align(direction, (source, target))))
     links = differing = 0
     gaps = [0.0]

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from fairseq_normalign.cli.places import INPUTS, OF_VERBS, OUTPUTS, PREFIXES
 
-from fairseq_normalign.cli import VERBS, main, verb_parser
+from fairseq_normalign.cli import main
 from tests.cli.tiny_pair import TinyPair
 
 from .room import Room, make_models
@@ -85,7 +84,7 @@ ROWS: list[tuple[str, Callable[[Case], list[object]], str]] = [
     ("align: over the links to vote", lambda case: ["align", *case.model(), *case.pair(), "--vote", case.file("0-0\n0-0\n", "votes"), "-o", case.folder / "votes"], REPLACED),
     ("align: over a dictionary", lambda case: ["align", *case.copy(), *case.pair(), "-o", case.folder / "dict.de.txt"], REPLACED),
     ("layers: a choice over the text", lambda case: ["layers", *case.model(), "--source", case.file(GOOD, "text"), "--target", case.file(), "--save", case.folder / "text"], REPLACED),
-    ("translate: over the page", lambda case: ["translate", *case.model(), "--html", case.file("<p>w1</p>\n", "page"), "-o", case.folder / "page"], REPLACED),
+    ("translate: over the page", lambda case: ["translate", *case.model(), "--page", case.file("<p>w1</p>\n", "page"), "-o", case.folder / "page"], REPLACED),
     ("translate: disk full", lambda case: ["translate", *case.model(), "--source", case.file(), "--beam", 1, "-o", "/dev/full"], "no space left"),
     ("try: half a pair", lambda case: ["try", "Der Bürger"], "give both sentences"),
     ("try: no place", lambda case: ["try", "--html", case.folder / "no" / "page.html"], "there is no directory"),
@@ -108,17 +107,6 @@ def refused(command: list[object], says: str, case: Case, capsys) -> None:
 def test_row(name, command, says, models, tmp_path, capsys):
     case = Case(models, tmp_path)
     refused(command(case), says, case, capsys)
-
-
-def test_every_argument_that_names_a_file_is_guarded():
-    """An output must not replace what any argument reads."""
-    written = {*OUTPUTS, *PREFIXES, *(name for names in OF_VERBS.values() for name in names)}
-    folders = {"data", "reverse_data", "user_dir", "dump", "programs", "copy"}
-    for verb in VERBS:
-        for action in verb_parser(verb)._actions:
-            shown = " ".join(action.metavar) if isinstance(action.metavar, tuple) else str(action.metavar)
-            if action.type is None and any(word in shown for word in ("FILE", "CKPT", "PREFIX", "PAGE", "SOURCE")):
-                assert action.dest in {*INPUTS, *written, *folders}, f"{verb}: --{action.dest}"
 
 
 # -- folders of transformers ------------------------------------------------------------------------------------------

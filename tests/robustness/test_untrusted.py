@@ -309,7 +309,7 @@ def test_hostile_words_are_words_in_the_report(tmp_path, models):
     soft = json.dumps([[1 / len(HOSTILE.split(" "))] * len(HOSTILE.split(" "))] * len(HOSTILE.split(" ")))
     for name, content in (("s", HOSTILE), ("t", HOSTILE), ("soft", soft), ("gold", "0-0")):
         (tmp_path / name).write_text(content + "\n")
-    given = ["--source", tmp_path / "s", "--target", tmp_path / "t", "--soft", f"<b>={tmp_path / 'soft'}"]
+    given = ["--source", tmp_path / "s", "--target", tmp_path / "t", "--soft-file", f"<b>={tmp_path / 'soft'}"]
     more = ["--gold", tmp_path / "gold", "-o", tmp_path / "report", "--title", HOSTILE]
     assert main([*map(str, ["report", *given, *more])]) == 0
     for name in ("index.html", "examples.html"):

@@ -124,5 +124,5 @@ def test_found_words_need_natural_text():
 
     with pytest.raises(NormalignError, match="BPE codes or a SentencePiece model"):
         TextOptions(words="unicode").splitters(["subword_nmt", "subword_nmt"])
-    with pytest.raises(NormalignError, match="unknown kind of words 'bert'"):
+    with pytest.raises(NormalignError, match="unknown words 'bert'"):
         TextOptions(words="bert")

@@ -12,7 +12,6 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairseq_normalign.cli.model_arguments import positive
 from normalign_training.averaging import average
 
 from fairseq_normalign.align.both_directions import BitextAligner
@@ -21,6 +20,7 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
 from fairseq_normalign.links.experts import Expert, parse_expert
 from fairseq_normalign.links.gold import Gold
+from fairseq_normalign.options import positive
 
 from .gold_text import Pairs, add_gold_arguments, error_rates, load_both, read_gold_text
 

@@ -122,9 +122,9 @@ def test_lightconv_is_read_where_its_parts_add_up(tmp_path):
     conv += ["--encoder-kernel-size-list", "[3]", "--decoder-kernel-size-list", "[3,3]", "--decoder-glu", "0"]
     way = ["--task", "translation", "-s", "de", "-t", "en"]
     shape = Shape(data, train(data, tmp_path / "out", *way, "--arch", "lightconv", *conv), "translation", "de", "en")
-    ours = generate(shape, "translation_normalign", "--print-alignment", "hard", "--normalign-check")
+    ours = generate(shape, "translation_normalign", "--print-alignment", "hard", "--normalign-self-test")
     assert len(lines_of(ours, "A")) == 20
     from fairseq_normalign.cli import main
 
-    assert main(["align", *command(shape, tmp_path / "links"), "--check"]) == 0
+    assert main(["align", *command(shape, tmp_path / "links"), "--self-test"]) == 0
     assert main(["align", *command(shape, tmp_path / "links")[:-4], "--method", "gradient"]) == 2

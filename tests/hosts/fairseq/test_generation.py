@@ -313,7 +313,7 @@ def test_null_policy_and_settings_change_what_is_printed(binarized, plain_checkp
 
 
 def test_the_self_check_passes_and_sees_a_model_it_does_not_understand(binarized, plain_checkpoint, monkeypatch):
-    options = ("--score-reference", "--print-alignment", "hard", "--normalign-check")
+    options = ("--score-reference", "--print-alignment", "hard", "--normalign-self-test")
     checked = generate(binarized, plain_checkpoint, *options)
     assert lines_of(checked, "A") == lines_of(generate(binarized, plain_checkpoint, *options[:-1]), "A")
     for half in ("--fp16",):

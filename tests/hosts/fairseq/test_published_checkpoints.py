@@ -64,7 +64,7 @@ def text(shape) -> list[tuple[str, str]]:
 @every_shape
 def test_align_gives_the_links_of_the_slow_reading(shape_of, name, tmp_path):
     shape = shape_of(name)
-    found = align(shape, tmp_path / "links", "--check")
+    found = align(shape, tmp_path / "links", "--self-test")
     task = stock_task(shape, stock_name(shape))
     model = stock_model(shape, task)
     expected = [set(slow_links(model, task.target_dictionary, sample)) for sample in stock_samples(task)]
