@@ -12,18 +12,16 @@ from __future__ import annotations
 import argparse
 import functools
 import math
+from typing import Any, ClassVar
 
 from .. import jobs
 from ..analysis.check_lines import columns_of, json_line, table_line
 from ..errors import NormalignError, note
 from ..files import check_distinct, check_writable, is_stdout
 from ..jobs import Bitext
-from .bitext_job import opened_job
-from .shared import (
-    check_sides,
-    from_stdin,
-    given_text,
-)
+from ..options import WRITES, option, options, output
+from .bitext_job import JobOptions, opened_job
+from .shared import check_sides, from_stdin, given_text
 
 
 def _share_or_score(text: str) -> tuple[str, float]:
@@ -35,6 +33,38 @@ def _share_or_score(text: str) -> tuple[str, float]:
     if not math.isfinite(value) or (text.endswith("%") and not 0 < value <= 100):
         raise argparse.ArgumentTypeError(f"'{text}' is neither a score nor a percentage above 0% and up to 100%")
     return ("share", value / 100) if text.endswith("%") else ("least", value)
+
+
+@options
+class Options(JobOptions):
+    """Everything that changes what is checked, and what is written."""
+
+    GROUP: ClassVar = "checking"
+    HIDDEN: ClassVar = ("level", "symmetrize")
+    EXAMPLE: ClassVar = "normalign check --path de-en.pt --bpe-codes codes --source text.de --target text.en -o scores"
+    FIRST: ClassVar = (
+        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "by_word", "json", "output"),
+    )
+    full: bool = option(
+        default=False,
+        help="also the share of the source in what the model computed (rollout, ALTI+); takes several times longer",
+    )
+    by_word: bool = option(default=False, help="name the words without a source or a target; JSON: numbers per word")
+    keep: Any = option(
+        default=None,
+        help="write the good pairs: the best N percent of all pairs, or those with at least this score",
+        parse=_share_or_score,
+        metavar="N%|SCORE",
+    )
+    keep_to: str | None = option(
+        default=None,
+        help="where: PREFIX.source and PREFIX.target",
+        metavar="PREFIX",
+        role=WRITES,
+        endings=("source", "target"),
+    )
+    output: str = output("the numbers (standard output)")
+    json: bool = option(default=False, help="write JSON lines", group="writing")
 
 
 def run(args: Options) -> None:

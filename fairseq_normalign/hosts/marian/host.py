@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import MissingExtra, NormalignError
+from ...options import paths
 from ...text.options import TextOptions
 from ...text.tags import TAGS
 from ..options import ModelOptions
@@ -33,7 +34,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
     path = Path(model.path)
     if not path.exists():
         raise NormalignError(f"{path}: no such file or folder")
-    with found_files(path, text.sentencepiece_model) as found:
+    with found_files(path, paths(text.sentencepiece_model)) as found:
         key = str(path), model.device, model.precision
         loaded = _LOADED.get(key)
         if loaded is None:
