@@ -97,7 +97,7 @@ def test_project_aligns_by_a_model_as_through_the_links_of_align(model, tmp_path
     ("arguments", "message"),
     [
         (["translate", "--markup", "--json"], "leave --write-links, --json, --nbest out"),
-        (["translate", "--page", "x", "--source", "y"], "--html holds the text"),
+        (["translate", "--page", "x", "--source", "y"], "--page holds the text"),
         (["project", "--markup", "--source", "x", "--target", "y", "--links", "z"], "give one of the two"),
     ],
 )
