@@ -173,8 +173,7 @@ def test_compare_has_rows_of_two_looks(tiny_pair, gold, tmp_path):
         "--no-reverse-gold",
         "--methods",
         "norms",
-        "--style",
-        "json",
+        "--json",
         "-o",
         out,
     ]
