@@ -1,23 +1,36 @@
-"""Reading lines and writing files so that nothing is split by surprise and nothing is left half-written."""
+"""Reading lines, packed or not, and writing files and directories that appear complete or not at all."""
 
 from __future__ import annotations
 
+import codecs
 import contextlib
 import errno
+import gzip
+import io
 import itertools
+import lzma
 import os
 import re
+import shutil
 import stat
 import sys
 import tempfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, cast
 
-from .errors import NormalignError, reason_of
-from .packed import unpacked
+from .errors import MissingExtra, NormalignError, reason_of
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 STDIO = "-"
+LONGEST_LINE = 8 << 20
+"""Bytes of a line in packed text. A small file can hold a line that fills the memory."""
+LARGEST_TEXT = 64 << 20
+"""Characters of a text that is read as one."""
 
 # -- reading ----------------------------------------------------------------------------------------------------------
 
@@ -33,6 +46,17 @@ def read_lines(path: str | Path) -> Iterator[str]:
             if number == 1 and raw.startswith(b"\xef\xbb\xbf"):
                 raw = raw[3:]
             yield decode_line(raw, path, number)
+
+
+def read_text(path: str | Path, at_most: int = LARGEST_TEXT) -> str:
+    """Return all lines of a file as one text; more than ``at_most`` characters are refused."""
+    found, length = [], 0
+    for line in read_lines(path):
+        found.append(f"{line}\n")
+        length += len(line) + 1
+        if length > at_most:
+            raise NormalignError(f"{display_name(path)}: more than {at_most >> 20} million characters in one text")
+    return "".join(found)
 
 
 def read_parallel(source: str | Path, target: str | Path) -> Iterator[tuple[str, str]]:
@@ -106,10 +130,11 @@ def display_name(path: str | Path) -> str:
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file (``-``: standard input) for reading bytes; a missing or unreadable one is a clear error.
 
-    What is packed by gzip, xz or zstd is unpacked while it is read.
+    What is packed by gzip, xz or zstd is unpacked while it is read, and UTF-16 becomes UTF-8.
     """
     if str(path) == STDIO:
-        yield unpacked(sys.stdin.buffer, display_name(path))
+        name = display_name(path)
+        yield _in_utf8(unpacked(sys.stdin.buffer, name, longest_line=LONGEST_LINE), name)
         return
     try:
         handle = open(path, "rb")
@@ -117,7 +142,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         raise NormalignError(f"{path}: {reason_of(error)}") from None
     with handle:
         try:
-            yield unpacked(handle, str(path))
+            yield _in_utf8(unpacked(handle, str(path), longest_line=LONGEST_LINE), str(path))
         except OSError as error:
             if error.errno in OF_OUTPUT:  # what is done with the lines may end so; it is not the input's fault
                 raise
@@ -132,6 +157,109 @@ def check_regular(path: str | Path) -> None:
     if os.path.exists(path) and not os.path.isfile(path):
         what = "a directory" if os.path.isdir(path) else "a pipe or a device"
         raise NormalignError(f"{path}: is {what}; a file is needed")
+
+
+# -- packed input -----------------------------------------------------------------------------------------------------
+
+
+class _Converted(io.RawIOBase):
+    """The bytes of a stream after a conversion. Damage and lines without end are one-line errors."""
+
+    def __init__(
+        self,
+        read: Callable[[int], bytes],
+        name: str,
+        what: str,
+        longest_line: int | None = None,
+        stream: BinaryIO | None = None,
+    ) -> None:
+        """``what`` is damaged or cut off when reading fails; ``stream``: what is read, where it can be read again."""
+        self._read, self._name, self._what, self._longest, self._stream = read, name, what, longest_line, stream
+        self._line = 0  # bytes since the last line end
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return self._stream is not None and self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._line = 0
+        return super().seek(offset, whence) if self._stream is None else self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return super().tell() if self._stream is None else self._stream.tell()
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        room = memoryview(buffer)
+        try:
+            found = self._read(len(room))
+        except _damage() as error:
+            raise NormalignError(f"{self._name}: its {self._what} is damaged or cut off ({error})") from None
+        end = found.rfind(b"\n")
+        self._line = self._line + len(found) if end < 0 else len(found) - end - 1
+        if self._longest is not None and self._line > self._longest:
+            raise NormalignError(f"{self._name}: a packed line of more than {self._longest >> 20} MB; is it text?")
+        room[: len(found)] = found
+        return len(found)
+
+
+def unpacked(handle: BinaryIO, name: str, *, longest_line: int | None = None) -> BinaryIO:
+    """Return what ``handle`` holds, unpacked if it is packed by gzip, xz or zstd; ``name`` is for messages.
+
+    The first bytes decide, not the name of the file: no text in UTF-8 begins like a packed file.
+    """
+    first = handle.peek(8) if isinstance(handle, io.BufferedReader) else b""
+    if first.startswith(b"\x1f\x8b"):
+        kind, stream = "gzip", cast(BinaryIO, gzip.GzipFile(fileobj=handle, mode="rb"))
+    elif first.startswith(b"\xfd7zXZ\0"):
+        kind, stream = "xz", cast(BinaryIO, lzma.LZMAFile(handle))
+    elif first.startswith(b"\x28\xb5\x2f\xfd"):
+        kind, stream = "zstd", cast(BinaryIO, _zstd().ZstdFile(handle))
+    else:
+        return handle
+    return io.BufferedReader(_Converted(stream.read, name, f"{kind} packing", longest_line, stream), 1 << 16)
+
+
+def _in_utf8(handle: BinaryIO, name: str) -> BinaryIO:
+    """Return a text as UTF-8: one in UTF-16, which its first two bytes tell, is converted."""
+    first = handle.peek(2)[:2] if isinstance(handle, io.BufferedReader) else b""
+    if first not in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        return handle
+    decoder = codecs.getincrementaldecoder("utf-16")()
+    waiting = b""
+
+    def read(count: int) -> bytes:
+        nonlocal waiting
+        while not waiting:
+            raw = handle.read(1 << 16)
+            waiting = decoder.decode(raw, final=not raw).encode()
+            if not raw:
+                break
+        found, waiting = waiting[:count], waiting[count:]
+        return found
+
+    return io.BufferedReader(_Converted(read, name, "UTF-16 text"), 1 << 16)
+
+
+def _zstd() -> ModuleType:
+    """Return Python's own zstd module (from 3.14 on), or its backport for older versions."""
+    try:
+        from compression import zstd  # type: ignore[import-not-found, unused-ignore]
+    except ImportError:
+        try:
+            from backports import zstd  # type: ignore[import-not-found, no-redef, unused-ignore]
+        except ImportError:
+            raise MissingExtra("backports.zstd", "zstd", "reading zstd-packed input") from None
+    return zstd
+
+
+def _damage() -> tuple[type[Exception], ...]:
+    """Return the errors that reading a damaged file ends in; an xz file may also ask for more memory than there is."""
+    known = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile, UnicodeError, MemoryError)
+    with contextlib.suppress(MissingExtra):
+        return (*known, _zstd().ZstdError)
+    return known
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -252,42 +380,36 @@ def check_parent(path: str | Path, parent: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(path: str | Path, mode: str) -> Iterator[Any]:
-    """A file to write; an operating-system error is one line that names it."""
+    """Open a file to write beside its place, and rename it at the end; on any error the unfinished file is removed.
+
+    A device or pipe, which nothing can be renamed over, is written as it is. An operating-system error is one line.
+    """
     place = output_place(path)
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
+    unfinished = None
     try:
-        with _straight(path, mode) if is_stream(path) else _replacing(place, mode) as handle:
-            yield handle
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        raise NormalignError(f"{path}: {reason_of(error)}") from None
-
-
-@contextlib.contextmanager
-def _straight(path: str | Path, mode: str) -> Iterator[Any]:
-    """A device or pipe, which cannot be renamed over."""
-    descriptor = _descriptor(path)
-    encoding, newline = _text_layer(mode)
-    with open(path if descriptor is None else os.dup(descriptor), mode, encoding=encoding, newline=newline) as handle:
-        yield handle
-
-
-@contextlib.contextmanager
-def _replacing(place: Path, mode: str) -> Iterator[Any]:
-    """Write beside ``place`` and rename at the end; on any error the unfinished file is removed."""
-    descriptor, unfinished = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
-    try:
-        encoding, newline = _text_layer(mode)
-        with open(descriptor, mode, encoding=encoding, newline=newline) as handle:
+        if is_stream(path):
+            descriptor = _descriptor(path)
+            with open(path if descriptor is None else os.dup(descriptor), mode, **text) as handle:
+                yield handle
+            return
+        # exclusive, with a name that cannot be foreseen: no link that somebody has placed there is followed
+        descriptor, unfinished = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.", suffix=".part")
+        with open(descriptor, mode, **text) as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
         os.chmod(unfinished, 0o666 & ~umask())
         put_in_place(unfinished, place)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.remove(unfinished)
-        raise
+        unfinished = None
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        raise NormalignError(f"{path}: {reason_of(error)}") from None
+    finally:
+        if unfinished is not None:
+            with contextlib.suppress(OSError):
+                os.remove(unfinished)
 
 
 def put_in_place(finished: str | Path, place: Path) -> None:
@@ -297,13 +419,59 @@ def put_in_place(finished: str | Path, place: Path) -> None:
     os.replace(finished, place)
 
 
-def _text_layer(mode: str) -> tuple[str | None, str | None]:
-    """Return the encoding and the line end for a mode of ``open``; None for bytes."""
-    return (None, None) if "b" in mode else ("utf-8", "\n")
-
-
 def umask() -> int:
     """Return the permissions that new files must not have."""
     current = os.umask(0)
     os.umask(current)
     return current
+
+
+def check_new_directory(path: str | Path, what: str) -> None:
+    """Fail now when no new directory for ``what`` (as "a dump") could be made at ``path`` later."""
+    if not str(path):
+        raise NormalignError(f"{what} needs a directory to be written to; '' is none")
+    if os.path.lexists(path):
+        raise NormalignError(f"{path}: exists already; {what} is written to a new directory")
+    check_parent(path, Path(path).parent)
+
+
+class NewDirectory:
+    """A directory that appears at its place whole, or not at all. It is filled at ``beside`` and renamed at the end.
+
+    In a ``with`` block, ``beside`` is what ``as`` gives; leaving it without an error completes the directory.
+    """
+
+    def __init__(self, path: str | Path, what: str) -> None:
+        """``what``: what is written there, as "a dump", for messages."""
+        check_new_directory(path, what)
+        self.path = Path(path)
+        try:
+            self.beside = Path(tempfile.mkdtemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".part"))
+        except OSError as error:
+            raise NormalignError(f"{path}: {reason_of(error)}") from None
+
+    def complete(self) -> None:
+        """Put the directory at its place."""
+        try:
+            os.chmod(self.beside, 0o777 & ~umask())
+            os.rename(self.beside, self.path)
+        except OSError as error:
+            self.abandon()
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None
+
+    def abandon(self) -> None:
+        """Leave nothing behind."""
+        shutil.rmtree(self.beside, ignore_errors=True)
+
+    def __enter__(self) -> Path:
+        return self.beside
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if error is None:
+            self.complete()
+            return
+        self.abandon()
+        if isinstance(error, OSError) and not isinstance(error, BrokenPipeError):
+            raise NormalignError(f"{self.path}: {reason_of(error)}") from None

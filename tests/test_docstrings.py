@@ -18,8 +18,11 @@ NEEDS_A_FILE |= {
     "write_links",
     "read_bitext",
     "read_word_pairs",
-    "gather_naacl",
-    "gather_rwth",
+    "read_naacl",
+    "read_rwth",
+    "read_ids",
+    "read_giza",
+    "read_czenali",
     "parse_plainly",
 }
 NEEDS_A_PROGRAM = {"align"}

@@ -11,18 +11,19 @@ import sys
 
 import pytest
 
-from fairseq_normalign import packed
+from fairseq_normalign import files
 from fairseq_normalign.errors import NormalignError, one_line
 from fairseq_normalign.files import (
+    NewDirectory,
     check_distinct,
     check_writable,
     is_stream,
     open_output,
     read_lines,
     read_parallel,
+    read_text,
 )
 from fairseq_normalign.links.gold import read_links
-from fairseq_normalign.new_directory import NewDirectory
 
 TEXT = "eins\nzwei ä\n" * 3000
 
@@ -54,9 +55,27 @@ def test_damaged_packed_input_is_refused(tmp_path, kind):
 
 
 def test_a_packed_line_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(packed, "LONGEST_LINE", 1 << 20)
+    monkeypatch.setattr(files, "LONGEST_LINE", 1 << 20)
     (tmp_path / "text").write_bytes(gzip.compress(b"a\n" + b"x" * (2 << 20)))
     with pytest.raises(NormalignError, match="a packed line of more than 1 MB"):
+        list(read_lines(tmp_path / "text"))
+
+
+def test_a_text_read_as_one_is_limited(tmp_path):
+    (tmp_path / "bomb").write_bytes(lzma.compress(b"x\n" * 3_000_000))
+    assert len((tmp_path / "bomb").read_bytes()) < 2000
+    with pytest.raises(NormalignError, match="bomb: more than 4 million characters in one text"):
+        read_text(tmp_path / "bomb", 4 << 20)
+    assert len(read_text(tmp_path / "bomb")) == 6_000_000
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_utf_16_is_converted(tmp_path, encoding, pack):
+    (tmp_path / "text").write_bytes(pack(("\ufeff" + "a\u0a0aß\r\n\U0001f600\n" * 20_000).encode(encoding)))
+    assert list(read_lines(tmp_path / "text")) == ["a\u0a0aß", "\U0001f600"] * 20_000
+    (tmp_path / "text").write_bytes("\ufeffab".encode(encoding)[:-1])
+    with pytest.raises(NormalignError, match="text: its UTF-16 text is damaged or cut off"):
         list(read_lines(tmp_path / "text"))
 
 
@@ -139,8 +158,8 @@ def test_outputs_and_inputs_are_different_files(tmp_path):
     os.link(source, tmp_path / "same")
     (tmp_path / "link").symlink_to("source")
     check_distinct([out, "/dev/null", "/dev/null", "-"], [source, "-"])
-    for written, read in (("source", "source"), ("link", "source"), ("same", "source"), ("out", "out.part")):
-        (tmp_path / "out.part").write_text("a\n")
+    for written, read in (("source", "source"), ("link", "source"), ("same", "source"), ("out", "out.parts")):
+        (tmp_path / "out.parts").write_text("a\n")
         with pytest.raises(NormalignError, match="would replace it"):
             check_distinct([tmp_path / written], [tmp_path / read])
     with pytest.raises(NormalignError, match="two outputs to the same file"):

@@ -35,7 +35,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "show": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "half_precision", "jobs", "new_directory", "options", "packed", "requirements", "version"}
+COMMON = {"errors", "files", "half_precision", "jobs", "options", "requirements", "version"}
 
 
 TOP = {"__init__", "aligned_pair", "interface", *COMMON}

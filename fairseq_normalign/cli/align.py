@@ -19,12 +19,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from .. import jobs
 from ..errors import NormalignError
-from ..files import check_distinct, check_writable, is_stdout, read_parallel
+from ..files import check_distinct, check_new_directory, check_writable, is_stdout, read_parallel
 from ..jobs import Bitext, digest
 from ..links.dump import DumpWriter
 from ..links.experts import VOTE, VOTE_BESIDE_HMM
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS
-from ..new_directory import check_new_directory
 from ..options import READS, WRITES, option, options, output, written
 from .bitext_job import Job, JobOptions, opened_job
 from .shared import (

@@ -14,9 +14,9 @@ from dataclasses import MISSING
 from typing import ClassVar
 
 from ..errors import NormalignError, note
+from ..files import check_new_directory
 from ..links.experts import BOTH, TWO_LOOKS
 from ..links.read_pair import ReadPair
-from ..new_directory import check_new_directory
 from ..options import option, options, output
 from ..version import __version__
 from .view_arguments import PairOptions, pairs_of, wanted_sentences

@@ -23,8 +23,8 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar, TextIO
 
 from ..errors import NormalignError
-from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines
-from ..links.formats.writing import pharaoh
+from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines, read_text
+from ..links.formats import pharaoh
 from ..options import TEXT, option, options, output, positive, written
 from ..projection.document import read_document
 from ..projection.inserting import MarkedTarget, project_markup
@@ -99,7 +99,7 @@ def _check(args: Options) -> None:
 def _translate_marked(args: Options, aligner: BitextAligner, counts: Counter[str]) -> None:
     with open_output(args.output) as output:
         if args.page:
-            page = read_document("\n".join(read_lines(args.page)) + "\n")
+            page = read_document(read_text(args.page))
             output.write(page.filled(list(_marked_lines(args, aligner, page.lines, counts))))
         else:
             for line in _marked_lines(args, aligner, read_lines(args.source), counts):

@@ -27,6 +27,9 @@ import numpy as np
 from ..errors import NormalignError, reason_of
 from ..files import read_lines, read_parallel, words_of
 from .decide import Link
+from .formats.blocks import ByteLines
+from .formats.ids import read_giza
+from .formats.lines import links_of_line
 
 WordPair = tuple[list[str], list[str]]
 """The words of a source and of a target sentence."""
@@ -175,21 +178,14 @@ def _start(program: Path) -> list[str]:
 
 
 def _read_links(path: Path, program: Program, wanted: int) -> Links:
-    """The first ``wanted`` lines of a file of links ``0-0 1-2``."""
+    """Return the links of the first ``wanted`` lines ``0-0 1-2`` of a file."""
     lines = list(itertools.islice(read_lines(path), wanted))
     if len(lines) < wanted:
         raise NormalignError(f"{program.name} aligned only {len(lines)} of {wanted} sentence pairs")
-    links: Links = []
-    for line in lines:
-        if not re.fullmatch(r"(?:\d+-\d+ ?)*", line.strip()):
-            raise NormalignError(f"{program.name} printed '{line[:60]}', which are no links")
-        links.append([_link(part) for part in line.split()])
-    return links
-
-
-def _link(text: str) -> Link:
-    source, target = text.split("-")
-    return int(source), int(target)
+    return [
+        [link[:2] for link in links_of_line(line, f"the output of {program.name}", number)]
+        for number, line in enumerate(lines, start=1)
+    ]
 
 
 def _write_text(pairs: Iterable[WordPair], directory: Path) -> Path:
@@ -311,26 +307,18 @@ def _write_cooccurrences(path: Path, first: Sequence[np.ndarray], second: Sequen
 
 
 def _read_giza(paths: Sequence[Path], wanted: int) -> Links:
-    """Read the links of GIZA++'s A3 files, three lines per pair: its number, the second side, the first with links."""
-    links: list[list[Link] | None] = [None] * wanted
+    """Return the links of GIZA++'s A3 files, among which mgiza divides the pairs."""
+    found: dict[int, list[Link]] = {}
     for path in paths:
-        lines = read_lines(path)
-        for head, _, aligned in zip(lines, lines, lines, strict=False):
-            number = re.match(r"# Sentence pair \((\d+)\)", head)
-            if number is None:
-                raise NormalignError(f"GIZA++ wrote '{head[:60]}' where the number of a sentence pair should be")
-            if int(number[1]) <= wanted:
-                links[int(number[1]) - 1] = _giza_links(aligned)
-    missing = sum(found is None for found in links)
+        with open(path, "rb") as handle:
+            pairs = read_giza(ByteLines(str(path), handle))
+        pairs.place_at(pairs.ids, len(pairs.ids))
+        sentences = pairs.take(len(pairs.ids)).shifted(-1).sentences()
+        found |= {int(id): [link[:2] for link in links] for id, links in zip(pairs.ids, sentences, strict=True)}
+    missing = sum(number not in found for number in range(1, wanted + 1))
     if missing:
         raise NormalignError(f"GIZA++ aligned only {wanted - missing} of {wanted} sentence pairs")
-    return [found or [] for found in links]
-
-
-def _giza_links(aligned: str) -> list[Link]:
-    """``NULL ({ 3 }) das ({ 1 2 }) ...`` -> (first, second); the words of NULL have no link."""
-    groups = re.findall(r"\(\{((?: \d+)*) \}\) ?", aligned)[1:]
-    return [(first, int(second) - 1) for first, group in enumerate(groups) for second in group.split()]
+    return [found[number] for number in range(1, wanted + 1)]
 
 
 ALIGNERS: dict[str, type[Runner]] = {"eflomal": Eflomal, "fast_align": FastAlign, "giza": Giza}

@@ -21,8 +21,7 @@ from typing import TypedDict
 import numpy as np
 
 from ..errors import NormalignError, reason_of
-from ..files import check_regular
-from ..new_directory import NewDirectory
+from ..files import NewDirectory, check_regular
 from .pieces import Segmentation
 
 VERSION = 1

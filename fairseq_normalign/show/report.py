@@ -11,9 +11,9 @@ import numpy as np
 
 from ..analysis.comparison import Comparison
 from ..analysis.examples import ChosenExamples, Example
+from ..files import NewDirectory
 from ..links.read_pair import PairFlags, ReadPair, links_of, soft_of
 from ..links.readings import Reading
-from ..new_directory import NewDirectory
 from .figures import save_figure
 from .grids import svg_grid
 from .page import asset, digest, write_page

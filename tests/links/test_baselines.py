@@ -98,11 +98,6 @@ def test_giza_in_both_directions_from_files_in_parts(tmp_path, monkeypatch):
     assert [command[0] for command in found.commands] == ["mkcls", "mkcls", "mgiza", "mgiza"]
 
 
-def test_links_of_giza():
-    line = "NULL ({ 3 }) das ({ 1 2 }) ({ ({ }) ende ({ 5 }) "
-    assert baselines._giza_links(line) == [(0, 0), (0, 1), (2, 4)]
-
-
 def test_cooccurrences_equal_the_obvious_pairs(tmp_path):
     first, second = [np.array([3, 2, 3]), np.array([2])], [np.array([5, 4]), np.array([4, 6])]
     baselines._write_cooccurrences(tmp_path / "cooc", first, second)
@@ -129,7 +124,7 @@ def test_a_missing_program_says_how_to_get_it(tmp_path, aligner, message):
     [
         ("print('first', file=sys.stderr); sys.exit('no memory')", r"fast_align failed \(exit code 1\): no memory"),
         ("print('0-0')", "aligned only 1 of 2"),
-        ("print('0-0\\nnonsense')", "printed 'nonsense'"),
+        ("print('0-0\\nnonsense')", r"the output of fast_align:2: 'nonsense' is neither i-j"),
         ("print('0-0\\n7-0')", "outside of the sentence 'ja'"),
     ],
 )

@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
+from fairseq_normalign.files import decode_line
 from fairseq_normalign.links.formats import WRITERS, Writer, in_step, open_alignment
-from fairseq_normalign.links.formats.link_lines import ByteLines, LinkLines, parse_plainly
+from fairseq_normalign.links.formats.blocks import Block, ByteLines
+from fairseq_normalign.links.formats.lines import LineReader, parse_plainly
 from fairseq_normalign.links.gold import Gold, read_gold, read_links
 
 LINK = st.tuples(st.integers(0, 130), st.integers(0, 130), st.booleans())
@@ -58,9 +60,9 @@ def test_many_lines_at_once_are_read_as_one_by_one(pieces):
     raw = "".join(pieces).encode()
     lines = io.BytesIO(raw).readlines()
     at_once = parse_plainly(lines)
-    reader = LinkLines(ByteLines("file", io.BytesIO(raw)))
+    reader = LineReader(ByteLines("file", io.BytesIO(raw)))
     try:
-        slowly = reader._parse_carefully(lines, 0)
+        slowly = Block.of([reader.links(decode_line(line, "file", 1), 1) for line in lines])
     except NormalignError:
         assert at_once is None
         return
@@ -109,19 +111,74 @@ def test_naacl_counted_from_zero_is_asked_for(tmp_path):
         ("pharaoh", "0-0\n3p4\n", "gold:2: '3p4' is talp's; Pharaoh has only i-j"),
         ("talp", "0-0 12345678-1\n", "gold:1: index 12345678 is past any sentence"),
         ("fairseq", "S-0\ta\n", "no A- lines"),
-        ("fairseq", "A-0\t0.5,0.5 1.0\n", "gold:1: '0.5,0.5' is a soft alignment"),
+        ("fairseq", "A-0\t0.5,0.5 1.0\n", "gold:1: a soft alignment is read beside its S- and H- lines"),
         ("fairseq", "INFO\nA-0\t0-0\nA-1\t0:0\n", "gold:3: '0:0' is neither"),
         ("naacl", "900000000 1 1 S\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
         ("fairseq", "A-900000000\t0-0\n", "gold: 1 sentences, but ids up to 900000000; are they line numbers?"),
         ("auto", "the cat\n", "no known format (it begins 'the cat')"),
         ("auto", "", "the file is empty"),
-        ("giza", "0-0\n", "choose one of auto, pharaoh, talp, naacl, rwth, fairseq"),
+        ("ids", "0-0\n", "gold:1: '0-0' is not an id, a tab and links"),
+        ("ids", "1\t0-0\n1\t1-1\n", "gold:2: sentence 1 is there twice"),
+        ("ids", "1\t0x0\n", "gold:1: '0x0' is neither i-j (sure) nor ipj (possible)"),
+        ("tsinghua", "1:1/1 1:2/2\n", "gold:1: '1:2/2' is neither i:j/1 (sure) nor i:j/0 (possible)"),
+        ("talp", "0-0 1?2-P\n", "gold:1: '1?2-P' is neither"),
+        ("talp", "0-0 ||| x\n", "gold:1: '|||' is neither"),
+        ("giza", "x\n", "gold:1: 'x' is not '# Sentence pair (number)'"),
+        ("giza", "# Sentence pair (1)\nb\na ({ 1 })\n", "gold:3: 'a ({ 1 })' is not 'NULL ({ }) word ({ 1 }) ...'"),
+        ("giza", "# Sentence pair (1)\nb\n", "gold:1: '' is not 'NULL"),
+        ("czenali", "<s><sure>1-1\n2-2</sure></s>\n", "gold:1: <sure> or <possible> does not end on the line"),
+        ("czenali", "<sure>1-1</sure>\n", "gold:1: <sure> before the first <s>"),
+        ("czenali", "<x/>\n", "gold: there is no <s>"),
+        ("fairseq", "S-0\ta b\nH-0\t-1\tx\nA-0\t0.5,x\n", "gold:3: '0.5,x' is not a soft alignment"),
+        ("fairseq", "S-0\ta b\nH-0\t-1\tx\nA-0\t0.5,0,0,1\n", "gold:3: a soft alignment of 1 target by 4 source words"),
+        ("gizza", "0-0\n", "choose one of auto, pharaoh, talp, ids, tsinghua, naacl, rwth, giza, czenali, fairseq"),
     ],
 )
 def test_errors_name_their_place(tmp_path, format, text, message):
     with pytest.raises(NormalignError) as error:
         gold_of(text, tmp_path, format=format)
     assert message in str(error.value)
+
+
+FOREIGN = {
+    "ids and links (SimAlign)": ("3\t0-1 1p0\n1\t0-0\n", {}, [[(0, 0, True)], [], [(0, 1, True), (1, 0, False)]]),
+    "i?j (clab)": ("0-0 1?2\n", {}, [[(0, 0, True), (1, 2, False)]]),
+    "i-j-P": ("0-0-S 1-2-P\n", {}, [[(0, 0, True), (1, 2, False)]]),
+    "i-jP": ("0-0 1-2P 3-3S\n", {}, [[(0, 0, True), (1, 2, False), (3, 3, True)]]),
+    "i:j/1 (TsinghuaAligner)": ("1:1/1 2:3/0\n", {"base": 1}, [[(0, 0, True), (1, 2, False)]]),
+    "i-j:score and NULL (machine.py)": ("NULL-1 0-0:0.5 2-2:1e-3:0.25 3-NULL\n", {}, [[(0, 0, True), (2, 2, True)]]),
+    "fast_align -s": ("0-0 1-1 ||| -12.5\n ||| -3\n", {}, [[(0, 0, True), (1, 1, True)], []]),
+    "NAACL, small p": ("1 1 1 s\n1 2 1 p 0.5\n", {}, [[(0, 0, True), (1, 0, False)]]),
+    "CzEnAli": (
+        '<?xml version="1.0" encoding="utf-8"?>\n<sentences>\n<s id="a-1">\n  <english>a b</english>\n'
+        "  <czech>c</czech>\n  <sure>1-1</sure>\n  <possible>2-1</possible>\n  <phrasal></phrasal>\n</s>\n"
+        '<s id="a-2"><sure></sure><possible></possible></s>\n</sentences>\n',
+        {},
+        [[(0, 0, True), (1, 0, False)], []],
+    ),
+    "GIZA++": (
+        "# Sentence pair (2) source length 1 target length 1 alignment score : 0.1\nyes\nNULL ({ 1 }) ja ({ }) \n"
+        "# Sentence pair (1) source length 4 target length 5 alignment score : 1e-5\na b c d e\n"
+        "NULL ({ 3 }) das ({ 1 2 }) ({ ({ }) ende ({ 5 }) x ({ }) \n",
+        {},
+        [[(0, 0, True), (0, 1, True), (2, 4, True)], []],
+    ),
+    "fairseq, soft": (  # a row and a column more, of the ends of the sentences
+        "S-0\ta b\nH-0\t-0.1\tx y\nA-0\t0.100000,0.200000,0.700000 0.5,0.1,0.4 0.1,0.1,0.8\n",
+        {},
+        [[(0, 1, True), (1, 0, True)]],
+    ),
+    "fairseq, soft, without the ends": ("S-0\ta b\nH-0\t-0.1\tx\nA-0\t0.1,0.9\n", {}, [[(1, 0, True)]]),
+    "UTF-16": ("0-0 1-1\n\n2-2\n".encode("utf-16"), {}, [[(0, 0, True), (1, 1, True)], [], [(2, 2, True)]]),
+    "UTF-16, big end first": ("\ufeff0-0\n".encode("utf-16-be"), {}, [[(0, 0, True)]]),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_formats_of_other_tools_are_recognised(tmp_path, name):
+    content, options, expected = FOREIGN[name]
+    (tmp_path / "links").write_bytes(content if isinstance(content, bytes) else content.encode())
+    assert read_back(tmp_path / "links", **options) == expected
 
 
 def test_rwth_keeps_empty_sentences_and_any_order(tmp_path):
@@ -210,5 +267,5 @@ def test_writer_asks_what_to_do_with_possible_links():
         written("pharaoh", [[(0, 1, False)]])
     assert written("pharaoh", [[(0, 1, False), (2, 2, True)]], possible="keep") == "0-1 2-2\n"
     assert written("fairseq", [[(0, 1, False), (2, 2, True)]], possible="drop") == "A-0\t2-2\n"
-    with pytest.raises(NormalignError, match="choose one of pharaoh, talp, naacl, rwth, fairseq"):
+    with pytest.raises(NormalignError, match="choose one of pharaoh, talp, ids, tsinghua, naacl, rwth, fairseq"):
         Writer(io.StringIO(), "giza")

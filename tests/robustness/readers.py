@@ -26,7 +26,7 @@ from fairseq_normalign.files import read_lines, words_of
 from fairseq_normalign.jobs import Part, Parts
 from fairseq_normalign.links.dump import Dump, DumpWriter
 from fairseq_normalign.links.formats import Writer, in_step, open_alignment
-from fairseq_normalign.links.formats.open import LONGEST_SENTENCE
+from fairseq_normalign.links.formats.files import LONGEST_SENTENCE
 from fairseq_normalign.links.gold import read_gold
 from fairseq_normalign.links.pieces import Segmentation
 from fairseq_normalign.projection.inserting import project_markup
@@ -85,6 +85,15 @@ def _alignment(format: str, **options: Any) -> Callable[[bytes, Path], object]:
     return take
 
 
+GIZA = (
+    b"# Sentence pair (1) source length 2 target length 2 alignment score : 0.1\nx y\nNULL ({ 2 }) a ({ 1 }) b ({ }) \n"
+    b"# Sentence pair (2) source length 1 target length 1 alignment score : 1e-5\nz\nNULL ({ }) c ({ 1 }) \n"
+)
+CZENALI = (
+    b'<?xml version="1.0"?>\n<s id="1">\n<english>a b</english>\n<sure>1-1</sure>\n<possible>2-1</possible>\n</s>\n'
+    b'<s id="2">\n<sure></sure>\n<possible></possible>\n</s>\n'
+)
+SOFT_LOG = b"S-0\ta b\nH-0\t-0.1\tx y\nA-0\t0.1,0.2,0.7 0.5,0.1,0.4 0.1,0.1,0.8\nS-1\ta\nH-1\t-1\tx\nA-1\t0.5\n"
 SOURCE = b"a b c\nd e\nf\n"
 TARGET = b"x y\nz w v\nu\n"
 
@@ -469,7 +478,15 @@ def readers() -> dict[str, Reader]:
     pharaoh = b"0-0 1-1 2-2\n\n3-1 0-2\n"
     return {
         "pharaoh": Reader([pharaoh, b"0-0\r\n1-1\r\n"], _alignment("pharaoh")),
-        "talp": Reader([talp, b"1-1\n2p2\n"], _alignment("talp", base=1)),
+        "talp": Reader(
+            [talp, b"1-1\n2p2\n", b"1?1 2-1-P 1-2S\nNULL-1 1-1:0.5:0.25\n1-2 ||| -3.5\n"], _alignment("talp", base=1)
+        ),
+        "ids": Reader([b"1\t0-0 1p0\n2\t\n3\t0-0\n"], _alignment("ids", base=0)),
+        "Tsinghua": Reader([b"1:1/1 2:1/0\n\n2:2/1\n"], _alignment("tsinghua", base=1)),
+        "GIZA++": Reader([GIZA], _alignment("giza")),
+        "CzEnAli": Reader([CZENALI], _alignment("czenali")),
+        "fairseq log, soft": Reader([SOFT_LOG], _alignment("fairseq", allow_missing=True)),
+        "UTF-16": Reader([talp.decode().encode("utf-16")], _alignment("talp", base=1)),
         "naacl": Reader([naacl], _alignment("naacl")),
         "rwth": Reader([rwth], _alignment("rwth", base=1)),
         "fairseq log": Reader([LOG], _alignment("fairseq", allow_missing=True)),

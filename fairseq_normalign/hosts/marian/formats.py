@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import NormalignError, reason_of
-from ...packed import unpacked
+from ...files import unpacked
 
 MOST_UNPACKED = 20
 """How many times its own size a packed file or archive may have when it is unpacked: weights hardly shrink."""

@@ -1,15 +1,19 @@
-"""Some consecutive sentences of an alignment file, as arrays."""
+"""What every reader needs: the raw lines of a file, consecutive sentences as arrays, and the lengths of sentences."""
 
 from __future__ import annotations
 
+import codecs
+import io
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
-from ...files import display_name, read_lines, words_of
+from ...files import decode_line, display_name, read_lines, words_of
 
 
 @dataclass(frozen=True)
@@ -17,8 +21,8 @@ class Block:
     """The links of ``count`` consecutive sentences; L links in all.
 
     ``sentence`` ``[L]`` counts from 0 at the start of the block and never falls; ``source`` and ``target`` ``[L]`` are
-    word positions; ``sure`` ``[L]`` is False for links that are only possible. ``lines`` holds 1-based line numbers of
-    the file, ``[L]`` or ``[count]``; when it is None the sentences stand on consecutive lines from ``first_line``.
+    word positions; ``sure`` ``[L]`` is False for links that are only possible; ``lines`` ``[L]`` are line numbers, from
+    1, where the block was read from a file.
     """
 
     count: int
@@ -26,18 +30,10 @@ class Block:
     source: np.ndarray
     target: np.ndarray
     sure: np.ndarray
-    first_line: int = 1
     lines: np.ndarray | None = None
-    line_per_link: bool = False
 
     def __len__(self) -> int:
         return len(self.sentence)
-
-    def line_of(self, link: int) -> int:
-        """Return the number of the line that holds a link of the block."""
-        if self.lines is None:
-            return self.first_line + int(self.sentence[link])
-        return int(self.lines[link if self.line_per_link else self.sentence[link]])
 
     @classmethod
     def of(cls, sentences: Sequence[Iterable[tuple[int, int, bool]]]) -> Block:
@@ -82,14 +78,56 @@ class Block:
             yield [(*link, best[link]) for link in sorted(best)]
 
 
-def empty_block(count: int) -> Block:
-    """Return ``count`` sentences without links.
+class ByteLines:
+    """The raw lines of a file in order, with a look ahead. A byte-order mark at the start is dropped."""
 
-    >>> list(empty_block(2).sentences())
-    [[], []]
-    """
-    nothing = np.zeros(0, dtype=np.int64)
-    return Block(count, nothing, nothing, nothing, np.zeros(0, dtype=bool))
+    def __init__(self, path: str, handle: BinaryIO) -> None:
+        self.name = display_name(path)
+        self.taken = 0
+        self._handle = handle
+        self._ahead: list[bytes] = []
+        first = self.peek(1)
+        if first and first[0].startswith(codecs.BOM_UTF8):
+            self._ahead[0] = first[0][len(codecs.BOM_UTF8) :]
+
+    def peek(self, count: int) -> list[bytes]:
+        """Return up to ``count`` lines, which :meth:`take` will return next."""
+        if len(self._ahead) < count:
+            self._ahead.extend(itertools.islice(self._handle, count - len(self._ahead)))
+        return self._ahead[:count]
+
+    def take(self, count: int) -> list[bytes]:
+        """Return the next lines, fewer than ``count`` at the end."""
+        lines, self._ahead = self._ahead[:count], self._ahead[count:]
+        if len(lines) < count:
+            lines.extend(itertools.islice(self._handle, count - len(lines)))
+        self.taken += len(lines)
+        return lines
+
+    def numbered(self, start: re.Pattern[bytes] | None = None) -> Iterator[tuple[int, str]]:
+        """Give the number, counted from 1, and the text of each line that is left (and begins with ``start``)."""
+        while lines := self.take(1 << 16):
+            for number, raw in enumerate(lines, start=self.taken - len(lines) + 1):
+                if start is None or start.match(raw):
+                    yield number, decode_line(raw, self.name, number)
+
+    def rest(self) -> int:
+        """Return how many lines are left, and skip them."""
+        count = 0
+        while lines := self.take(1 << 16):
+            count += len(lines)
+        return count
+
+    def count_ahead(self) -> int:
+        """Return how many lines are left; they can still be taken."""
+        if self._handle.seekable():
+            here = self._handle.tell()
+            count = len(self._ahead) + sum(1 for _ in self._handle)
+            self._handle.seek(here)
+            return count
+        text = self._handle.read()
+        self._handle = io.BytesIO(text)
+        return len(self._ahead) + text.count(b"\n") + (bool(text) and not text.endswith(b"\n"))
 
 
 class Lengths:

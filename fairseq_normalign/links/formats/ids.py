@@ -1,25 +1,26 @@
-"""Files whose sentences carry ids: NAACL (``0001 1 1 S``) and RWTH (``SENT: 1`` then ``S 1 1``).
+"""Formats whose sentences carry ids, or have several lines: NAACL, RWTH, ids before links, GIZA++, CzEnAli.
 
 Such a file may list its sentences in any order and leave some out, so it is read whole.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
 
 import numpy as np
 
 from ...errors import NormalignError
-from ...files import decode_line, words_of
-from .blocks import Block, empty_block
-from .link_lines import ByteLines
-from .option_names import with_value
+from ...files import words_of
+from .blocks import Block, ByteLines
+from .lines import check_density, links_of_line
 
 _INDEX = re.compile(r"[0-9]{1,9}")
-_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-_HEAD = re.compile(r"SENT:[ \t]*([0-9]{1,9})[ \t]*")
-_READ = 1 << 16
+_CONFIDENCE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_RWTH_HEAD = re.compile(r"SENT:[ \t]*([0-9]{1,9})[ \t]*")
+_GIZA_HEAD = re.compile(r"# Sentence pair \(([0-9]{1,9})\)")
+_GIZA_GROUP = re.compile(r"\(\{((?: [0-9]{1,9})*) \}\)")
+_CZENALI_LINKS = re.compile(r"<(sure|possible)>([^<]*)</\1>")
 
 Row = tuple[int, int, int, int, bool]  # id, line, source, target, sure
 
@@ -27,10 +28,9 @@ Row = tuple[int, int, int, int, bool]  # id, line, source, target, sure
 class IdSentences:
     """Sentences with ids, to be placed among ``count`` sentences before they are taken in order."""
 
-    def __init__(self, name: str, rows: list[Row], ids: set[int], *, nulls: int = 0) -> None:
+    def __init__(self, name: str, rows: list[Row], ids: set[int]) -> None:
         self.name = name
         self.ids = np.asarray(sorted(ids), dtype=np.int64)
-        self.nulls = nulls
         self.count = 0
         self.by_rank = False
         table = np.asarray([row[:4] for row in rows], dtype=np.int64).reshape(-1, 4)
@@ -75,17 +75,10 @@ class IdSentences:
         count = min(count, self.count - self._taken)
         start, stop = np.searchsorted(self._position, [self._taken, self._taken + count])
         part = slice(start, stop)
-        block = Block(
-            count,
-            self._position[part] - self._taken,
-            self._source[part],
-            self._target[part],
-            self._sure[part],
-            lines=self._lines[part],
-            line_per_link=True,
-        )
+        columns = self._source[part], self._target[part], self._sure[part], self._lines[part]
+        block = Block(count, self._position[part] - self._taken, *columns)
         self._taken += count
-        return block if len(block) else empty_block(count)
+        return block
 
     def rest(self) -> int:
         """Return how many sentences are left, and skip them."""
@@ -93,68 +86,48 @@ class IdSentences:
         return left
 
 
-def check_density(name: str, sentences: int, highest: int) -> None:
-    """Refuse ids that would make nearly all sentences empty: one wrong id must not fill a disk."""
-    if highest > 1000 + 100 * sentences:
-        raise NormalignError(f"{name}: {sentences} sentences, but ids up to {highest}; are they line numbers?")
-
-
-def gather_naacl(lines: ByteLines, *, base: int | None, base_option: str) -> IdSentences:
+def read_naacl(lines: ByteLines, base: int | None, how_to_say: str) -> IdSentences:
     """Read ``id source target [S|P] [confidence]``, one link per line; no mark means sure.
 
     Indices count from 1 and 0 is NULL, a link to no word, which is left out; with ``base`` 0 a 0 is the first word.
+    ``how_to_say``: how the base is chosen, for a message.
     """
     rows: list[Row] = []
     ids: set[int] = set()
-    nulls = 0
-    for number, line in _numbered(lines):
+    for number, line in lines.numbered():
         words = words_of(line)
         if not words:
             continue
-        row = _naacl_row(words, number)
-        if row is None:
+        marks = words[3:]
+        sure = not marks or marks[0] not in ("P", "p")
+        if marks and marks[0] in ("S", "P", "s", "p"):
+            del marks[0]
+        sound = len(words) >= 3 and all(map(_INDEX.fullmatch, words[:3])) and len(marks) <= 1
+        if not sound or any(not _CONFIDENCE.fullmatch(mark) for mark in marks):
             allowed = "'id source target', then S or P and a confidence if wanted"
             raise NormalignError.at(lines.name, number, f"'{line}' is not {allowed}")
-        ids.add(row[0])
-        if base != 0 and not (row[2] and row[3]):
-            nulls += 1
-            if base is None and row[2] == row[3] == 0:
-                asked = " or ".join(with_value(base_option, value) for value in (0, 1))
-                raise NormalignError.at(
-                    lines.name, number, f"a link 0 0: does the file count words from 0? Say {asked}"
-                )
+        sentence, source, target = map(int, words[:3])
+        ids.add(sentence)
+        if base != 0 and not (source and target):
+            if base is None and source == target == 0:
+                message = f"a link 0 0: does the file count words from 0? Say {how_to_say}"
+                raise NormalignError.at(lines.name, number, message)
             continue
-        rows.append(row)
-    return IdSentences(lines.name, rows, ids, nulls=nulls)
+        rows.append((sentence, number, source, target, sure))
+    return IdSentences(lines.name, rows, ids)
 
 
-def _naacl_row(words: list[str], number: int) -> Row | None:
-    if not 3 <= len(words) <= 5 or not all(_INDEX.fullmatch(word) for word in words[:3]):
-        return None
-    marks = words[3:]
-    sure = True
-    if marks and marks[0] in ("S", "P"):
-        sure = marks.pop(0) == "S"
-    if len(marks) > 1 or any(not _NUMBER.fullmatch(mark) for mark in marks):
-        return None
-    sentence, source, target = map(int, words[:3])
-    return sentence, number, source, target, sure
-
-
-def gather_rwth(lines: ByteLines) -> IdSentences:
+def read_rwth(lines: ByteLines) -> IdSentences:
     """Read ``SENT: id`` heads, each followed by its links ``S source target`` or ``P source target``."""
     rows: list[Row] = []
     ids: set[int] = set()
     current: int | None = None
-    for number, line in _numbered(lines):
+    for number, line in lines.numbered():
         words = words_of(line)
         if not words:
             continue
-        if head := _HEAD.fullmatch(line):
-            current = int(head[1])
-            if current in ids:
-                raise NormalignError.at(lines.name, number, f"sentence {current} is there twice")
-            ids.add(current)
+        if head := _RWTH_HEAD.fullmatch(line):
+            current = _new_id(int(head[1]), ids, lines.name, number)
             continue
         if len(words) != 3 or words[0] not in ("S", "P") or not all(map(_INDEX.fullmatch, words[1:])):
             raise NormalignError.at(lines.name, number, f"'{line}' is neither 'SENT: id' nor 'S i j' nor 'P i j'")
@@ -164,9 +137,63 @@ def gather_rwth(lines: ByteLines) -> IdSentences:
     return IdSentences(lines.name, rows, ids)
 
 
-def _numbered(lines: ByteLines) -> Iterator[tuple[int, str]]:
-    """Line numbers (1-based) and text."""
-    while taken := lines.take(_READ):
-        first = lines.taken - len(taken) + 1
-        for number, raw in enumerate(taken, start=first):
-            yield number, decode_line(raw, lines.name, number)
+def read_ids(lines: ByteLines) -> IdSentences:
+    """Read ``id``, a tab, and the links of the sentence, as SimAlign's files have it."""
+    rows: list[Row] = []
+    ids: set[int] = set()
+    for number, line in lines.numbered():
+        id, tab, links = line.partition("\t")
+        if not tab or not _INDEX.fullmatch(id):
+            raise NormalignError.at(lines.name, number, f"'{line[:60]}' is not an id, a tab and links i-j or ipj")
+        _new_id(int(id), ids, lines.name, number)
+        rows += [(int(id), number, *link) for link in links_of_line(links, lines.name, number)]
+    return IdSentences(lines.name, rows, ids)
+
+
+def _new_id(id: int, ids: set[int], name: str, number: int) -> int:
+    if id in ids:
+        raise NormalignError.at(name, number, f"sentence {id} is there twice")
+    ids.add(id)
+    return id
+
+
+def read_giza(lines: ByteLines) -> IdSentences:
+    """Read an A3 file of GIZA++ or mgiza: for each pair its number, the second side, and the first with its links.
+
+    Of ``NULL ({ 3 }) das ({ 1 2 })`` the groups count the words of the second side; those of NULL have no link.
+    """
+    rows: dict[int, list[Row]] = {}
+    text = lines.numbered()
+    for number, line in text:
+        head = _GIZA_HEAD.match(line)
+        if not head:
+            raise NormalignError.at(lines.name, number, f"'{line[:60]}' is not '# Sentence pair (number)'")
+        next(text, None)
+        number, aligned = next(text, (number, ""))
+        if not aligned.startswith("NULL ({"):
+            message = f"'{aligned[:60]}' is not 'NULL ({{ }}) word ({{ 1 }}) ...', the line of the links"
+            raise NormalignError.at(lines.name, number, message)
+        id = int(head[1])
+        rows[id] = []  # mgiza may write a pair twice
+        for source, group in enumerate(_GIZA_GROUP.findall(aligned)):
+            rows[id] += [(id, number, source, int(target), True) for target in group.split() if source]
+    return IdSentences(lines.name, list(itertools.chain.from_iterable(rows.values())), set(rows))
+
+
+def read_czenali(lines: ByteLines) -> IdSentences:
+    """Read the XML of the Czech-English Manual Word Alignment, English first: ``<sure>`` and ``<possible>`` links."""
+    rows: list[Row] = []
+    sentence = 0
+    for number, line in lines.numbered():
+        sentence += len(re.findall(r"<s[ >]", line))
+        elements = _CZENALI_LINKS.findall(line)
+        if len(elements) != len(re.findall(r"<(?:sure|possible)>", line)):
+            raise NormalignError.at(lines.name, number, "<sure> or <possible> does not end on the line where it begins")
+        for kind, links in elements:
+            if not sentence:
+                raise NormalignError.at(lines.name, number, f"<{kind}> before the first <s>")
+            found = links_of_line(links, lines.name, number)
+            rows += [(sentence, number, source, target, kind == "sure") for source, target, _ in found]
+    if not sentence:
+        raise NormalignError(f"{lines.name}: there is no <s> with <sure> and <possible> links")
+    return IdSentences(lines.name, rows, set(range(1, sentence + 1)))

@@ -20,7 +20,7 @@ from ...files import decode_line
 from ..decide import Link
 from ..pieces import Span
 from .blocks import Block
-from .link_lines import ByteLines
+from .lines import LineReader
 
 VERSION = 1
 
@@ -130,30 +130,17 @@ def _link(link: object, lengths: tuple[int, int], place: str) -> tuple[int, int,
     return source, target, confidence, sure
 
 
-class JsonLines:
+class JsonLines(LineReader):
     """Sentences of a file of JSON lines, for :func:`~fairseq_normalign.links.formats.open_alignment`."""
 
-    def __init__(self, lines: ByteLines) -> None:
-        self._lines = lines
-        self.pairs: list[AlignedPair] = []
-        """The pairs of the lines that were taken last."""
+    pairs: list[AlignedPair]
+    """The pairs of the lines that were taken last."""
 
-    def take(self, count: int) -> Block:
-        """The next sentences; fewer than ``count`` at the end."""
-        first = self._lines.taken + 1
-        raw = self._lines.take(count)
-        self.pairs = [self._pair(line, number) for number, line in enumerate(raw, start=first)]
-        rows = [(n, *link) for n, pair in enumerate(self.pairs) for link in pair.links]
-        table = np.asarray(rows, dtype=np.int64).reshape(-1, 4)
-        return Block(len(raw), table[:, 0], table[:, 1], table[:, 2], table[:, 3].astype(bool), first)
-
-    def rest(self) -> int:
-        """How many sentences are left; they are read and gone."""
-        return self._lines.rest()
-
-    def count_ahead(self) -> int:
-        """How many sentences are left; they can still be taken."""
-        return self._lines.count_ahead()
-
-    def _pair(self, raw: bytes, number: int) -> AlignedPair:
-        return from_json(decode_line(raw, self._lines.name, number), f"{self._lines.name}:{number}")
+    def parse(self, lines: list[bytes], numbers: np.ndarray) -> Block:
+        """Return the links of lines with these numbers."""
+        name = self.lines.name
+        self.pairs = [
+            from_json(decode_line(raw, name, number), f"{name}:{number}")
+            for raw, number in zip(lines, numbers.tolist(), strict=True)
+        ]
+        return Block.of([pair.links for pair in self.pairs])
