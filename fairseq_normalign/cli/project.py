@@ -306,6 +306,6 @@ def _evaluate(args: Options) -> None:
             )
             score = score_spans(pairs, gaps=args.gaps, longest=args.longest)
             whole = score_spans(pairs, gaps=args.gaps, longest=args.longest, contiguous=True)
-            shares = [f"{value:.1f}" for value in (score.exact, score.precision, score.recall, score.f1)]
-            rest = [str(score.lost), str(whole.spans), f"{whole.exact:.1f}", f"{whole.f1:.1f}"]
-            print(path, score.spans, *shares, *rest, sep="\t", file=handle)
+            shares = [f"{score[name]:.1f}" for name in ("exact", "P", "R", "F1")]
+            rest = [score["lost"], whole["spans"], f"{whole['exact']:.1f}", f"{whole['F1']:.1f}"]
+            print(path, score["spans"], *shares, *rest, sep="\t", file=handle)

@@ -96,6 +96,10 @@ def project_markup(
         >>> project_markup(marked, space_words(marked.text), target, space_words(target), pair).line
         'that <b><i>house</i> is blue</b>'
     """
+    if entities:
+        ends = [0, *itertools.accumulate(len(html.escape(letter, quote=False)) for letter in target_line)]
+        target_line = html.escape(target_line, quote=False)
+        target = [(ends[start], ends[end]) for start, end in target]
     texts = _Texts(marked.full, source, target_line, target, pair)
     notes: list[Note] = []
     if marked.placeholders:
@@ -113,7 +117,7 @@ def project_markup(
             waiting += found[-1].children
         found.sort(key=lambda element: element.tag)
         confidences = [confidence_of(texts.pair, element.span, [element.range]) for element in found[1:]]
-    line = _written(marked, texts, root, entities)
+    line = _written(marked, texts, root)
     return MarkedTarget(line, len(marked.tags) + len(marked.placeholders), notes, confidences)
 
 
@@ -129,8 +133,6 @@ class _Texts:
     target_line: str
     target: Sequence[Span]
     pair: LinkedPair
-    raw: Sequence[Span] = ()
-    """Characters of the target that are written as they are, also where the rest is written with entities."""
 
 
 def _with_placeholders(
@@ -157,7 +159,6 @@ def _with_placeholders(
     anywhere = re.compile("|".join(map(re.escape, sorted(waiting, key=len, reverse=True))))
     kept = {waiting[found[0]].pop(): found.span() for found in anywhere.finditer(line) if waiting[found[0]]}
     words, owners = _split(target, kept)
-    raw: list[Span] = []
     if len(kept) < len(places):
         linked = _linked(pair, source_owners, owners)
         lost: dict[int, list[int]] = {}  # for each place in the target, the words of the source that go there
@@ -172,8 +173,8 @@ def _with_placeholders(
                 )
                 lost.setdefault(place, []).extend(run)
                 run = []
-        line, words, owners, raw = _with_lost(marked, source_words, source_owners, line, words, owners, lost)
-    texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners), raw)
+        line, words, owners = _with_lost(marked, source_words, source_owners, line, words, owners, lost)
+    texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners))
     return texts, [Note(names[number], "already there", "the translation has it") for number in sorted(kept)]
 
 
@@ -215,10 +216,10 @@ def _with_lost(
     target: Sequence[Span],
     target_owners: Sequence[int],
     lost: Mapping[int, Sequence[int]],
-) -> tuple[str, list[Span], list[int], list[Span]]:
-    """The target line with the lost placeholders, its words, their owners, and the places of the inserted ones."""
+) -> tuple[str, list[Span], list[int]]:
+    """The target line with the lost placeholders, its words, and their owners."""
     full = marked.full
-    text, words, owners, raw = "", [], [], []
+    text, words, owners = "", [], []
     for place in range(len(target) + 1):
         gap_start, gap_end = _gap(line, target, place)
         done = gap_start
@@ -260,8 +261,7 @@ def _with_lost(
                 ):
                     after = " "
             text += before
-            raw.append((len(text), len(text) + len(name)))
-            words.append(raw[-1])
+            words.append((len(text), len(text) + len(name)))
             owners.append(source_owners[word])
             text += name + after
         text += "" if whole else line[done:gap_end]
@@ -270,7 +270,7 @@ def _with_lost(
             words.append((len(text), len(text) + end - start))
             owners.append(target_owners[place])
             text += line[start:end]
-    return text, words, owners, raw
+    return text, words, owners
 
 
 def _joins(placeholder: str, neighbour: str) -> bool:
@@ -528,7 +528,7 @@ def _place_alone(position: int, marked: Marked, texts: _Texts, notes: list[tuple
 # -- writing ----------------------------------------------------------------------------------------------------------
 
 
-def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> str:
+def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
     """The target line with its tags.
 
     A tag keeps its offset within the white space where that is the same on both sides; else an opening tag touches the
@@ -537,20 +537,10 @@ def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> s
     tags, line = marked.tags, texts.target_line
     written: list[str] = []
     done = 0
-    references = [] if entities or "&" not in line else [match.span() for match in _REFERENCE.finditer(line)]
-    edges = [0, *(edge for span in texts.raw for edge in span), len(line)]
-
-    def text_to(at: int) -> None:
-        nonlocal done
-        while entities and done < at:  # inserted placeholders are written as they are
-            number = bisect.bisect_right(edges, done)
-            stop = min(at, edges[number]) if number < len(edges) else at
-            written.append(line[done:stop] if number % 2 == 0 else html.escape(line[done:stop], quote=False))
-            done = stop
-        written.append(line[done:at])
-        done = max(done, at)
+    references = [match.span() for match in _REFERENCE.finditer(line)] if "&" in line else []
 
     def put(tag: Tag, place: int, to_left: bool) -> None:
+        nonlocal done
         start, end = _gap(line, texts.target, place)
         before, after = _gap(marked.full, texts.source, bisect.bisect_right(texts.source, tag.at, key=_end))
         offset = start + tag.at - before
@@ -560,8 +550,8 @@ def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> s
         within = bisect.bisect_right(references, (offset,)) - 1
         if within >= 0 and references[within][0] < offset < references[within][1]:
             offset = references[within][1 if to_left else 0]
-        text_to(max(offset, done))
-        written.append(tag.raw)
+        written.extend((line[done:offset], tag.raw))
+        done = max(offset, done)
 
     def put_alone(position: int, place: int) -> None:
         """A lone tag, or an empty pair with everything in it."""
@@ -588,8 +578,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element, entities: bool) -> s
             path.pop()
             if element is not root:
                 put(tags[tags[element.tag].partner], element.range[1], True)
-    text_to(len(line))
-    return "".join(written)
+    return "".join([*written, line[done:]])
 
 
 def _content(element: _Element) -> Iterator[_Element | tuple[int, int]]:

@@ -97,34 +97,26 @@ def aligned_sides(
     reader: PairReader, file: AlignmentFile, scores: str | Path | None = None
 ) -> Iterator[tuple[Side, Side, list[tuple[int, int, bool]], dict[Link, float]]]:
     """Source, target, sorted links (source, target, sure) and the confidence of links of every pair."""
+    name = display_name(scores or "")
     lines = enumerate(read_lines(scores), start=1) if scores is not None else None
     for (block,) in in_step([file], reader):
         for place, links in enumerate(block.sentences()):
-            known = _own_scores(file, place) if lines is None else _scores(scores, *next(lines, (0, "")), links)
+            known: dict[Link, float] = {}
+            if lines is not None:
+                number, line = next(lines, (0, ""))
+                try:
+                    values = [float(word) for word in words_of(line)]
+                except ValueError:
+                    raise NormalignError.at(name, number, f"'{line[:60]}' is not a line of numbers") from None
+                if len(values) != len(links):
+                    raise NormalignError.at(name, number or None, f"{len(values)} numbers for {len(links)} links")
+                if any(not 0 <= value <= 1 for value in values):
+                    raise NormalignError.at(name, number, "a score is not between 0 and 1")
+                known = {(s, t): value for (s, t, _), value in zip(links, values, strict=True)}
+            elif isinstance(file.sentences, JsonLines):
+                own = file.sentences.pairs[place].confidences
+                known = {(t, s): score for (s, t), score in own.items()} if file.reverse else dict(own)
             yield reader.block["source"][place], reader.block["target"][place], links, known
-
-
-def _own_scores(file: AlignmentFile, place: int) -> dict[Link, float]:
-    """The confidences that JSON lines hold; nothing for other files."""
-    if not isinstance(file.sentences, JsonLines):
-        return {}
-    known = file.sentences.pairs[place].confidences
-    return {(t, s): score for (s, t), score in known.items()} if file.reverse else dict(known)
-
-
-def _scores(
-    path: str | Path | None, number: int, line: str, links: Sequence[tuple[int, int, bool]]
-) -> dict[Link, float]:
-    name = display_name(path or "")
-    try:
-        found = [float(word) for word in words_of(line)]
-    except ValueError:
-        raise NormalignError.at(name, number, f"'{line[:60]}' is not a line of numbers") from None
-    if len(found) != len(links):
-        raise NormalignError.at(name, number or None, f"{len(found)} numbers for {len(links)} links")
-    if any(not 0 <= value <= 1 for value in found):
-        raise NormalignError.at(name, number, "a score is not between 0 and 1")
-    return {(source, target): score for (source, target, _), score in zip(links, found, strict=True)}
 
 
 @contextlib.contextmanager

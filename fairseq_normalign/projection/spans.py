@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from ..errors import NormalignError
@@ -168,39 +167,6 @@ def _between_neighbours(pair: LinkedPair, span: Span, low: int, high: int) -> Sp
     return start, end
 
 
-@dataclass
-class SpanScore:
-    """Counts over all spans of the gold, and the figures made from them, in percent."""
-
-    spans: int = 0
-    exact_matches: int = 0
-    lost: int = 0
-    common: int = 0
-    """Target words in both the projection and the reference, summed over spans."""
-    projected: int = 0
-    wanted: int = 0
-
-    @property
-    def exact(self) -> float:
-        """Spans whose target words are those of the reference, all of them and no others."""
-        return 100 * self.exact_matches / max(1, self.spans)
-
-    @property
-    def precision(self) -> float:
-        """Words of the projections that are in the reference."""
-        return 100 * self.common / max(1, self.projected)
-
-    @property
-    def recall(self) -> float:
-        """Words of the references that are in the projection."""
-        return 100 * self.common / max(1, self.wanted)
-
-    @property
-    def f1(self) -> float:
-        """The harmonic mean of precision and recall."""
-        return 200 * self.common / max(1, self.projected + self.wanted)
-
-
 def gold_spans(gold: Gold, source_length: int, longest: int = LONGEST) -> Iterator[Span]:
     """The ranges of up to ``longest`` source words that all have a sure link.
 
@@ -221,13 +187,15 @@ def score_spans(
     gaps: str = "main",
     longest: int = LONGEST,
     contiguous: bool = False,
-) -> SpanScore:
+) -> dict[str, float]:
     """Project every span of every pair (gold, links, source length, target length) through its links and through the
-    sure links of the gold by the same rules, and compare.
+    sure links of the gold by the same rules, and compare the target words.
 
-    With ``contiguous``, only spans whose sure links make one range without a gap of other words.
+    Returns the number of ``spans``, the percentage ``exact`` of those that agree, ``P``, ``R`` and ``F1`` of target
+    words in percent, and how many spans are ``lost``. With ``contiguous``, only spans count whose sure links make one
+    range without a gap of other words.
     """
-    score = SpanScore()
+    spans = exact = lost = common = projected = wanted = 0
     for gold, links, source_length, target_length in pairs:
         sure = LinkedPair(source_length, target_length, sorted(gold.sure))
         given = LinkedPair(source_length, target_length, links)
@@ -238,10 +206,13 @@ def score_spans(
                 {word for start, end in project_span(side, span, gaps=gaps).ranges for word in range(start, end)}
                 for side in (given, sure)
             )
-            score.spans += 1
-            score.exact_matches += ours == theirs
-            score.lost += not ours
-            score.common += len(ours & theirs)
-            score.projected += len(ours)
-            score.wanted += len(theirs)
-    return score
+            spans, exact, lost = spans + 1, exact + (ours == theirs), lost + (not ours)
+            common, projected, wanted = common + len(ours & theirs), projected + len(ours), wanted + len(theirs)
+    return {
+        "spans": spans,
+        "exact": 100 * exact / max(1, spans),
+        "P": 100 * common / max(1, projected),
+        "R": 100 * common / max(1, wanted),
+        "F1": 200 * common / max(1, projected + wanted),
+        "lost": lost,
+    }
