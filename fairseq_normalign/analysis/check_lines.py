@@ -11,7 +11,7 @@ from .translation_check import PairCheck
 
 ALWAYS = (
     *("score", "agreement", "target_unlinked", "source_unlinked", "target_alone", "source_alone"),
-    *("logprob", "gain", "target_gap", "source_unseen", "repeated"),
+    *("logprob", "gain", "target_gap", "source_unseen", "repeated", "copied", "changed"),
 )
 REVERSE = ("reverse_logprob", "reverse_gain", "source_gap")
 FULL = ("source_share", "source_share_min", "source_share_low")

@@ -36,6 +36,8 @@ BOTH = (ALIGN, AHEAD, AHEAD_ALONE, BACK, BACK_ALONE, NUMBERS)
 NEEDS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("agreement", "target_unlinked", "source_unlinked", "source_unseen"), (ALIGN, NUMBERS)),
     "repeated": (),
+    "copied": (),
+    "changed": (),
     "logprob": (AHEAD,),
     **dict.fromkeys(("gain", "target_gap", "target_alone"), (AHEAD, AHEAD_ALONE)),
     "reverse_logprob": (BACK,),

@@ -135,7 +135,7 @@ def other_language(number: int, pairs: Pairs, chance: random.Random) -> Damaged 
 def marked(number: int, pairs: Pairs, chance: random.Random) -> Damaged | None:
     """Not damaged: a pair with the same number or the same web address on both sides."""
     source, target = pairs[number]
-    if any(map(str.isdigit, "".join(source + target))):
+    if any(word[0].isdigit() for word in source + target):
         return None
     mark = str(number * 7 + 11) if number % 4 < 2 else f"www.example.org/a{number}"
     return Damaged([*source[:-1], mark, source[-1]], [*target[:-1], mark, target[-1]])

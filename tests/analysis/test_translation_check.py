@@ -65,6 +65,9 @@ def test_the_numbers_of_a_pair_are_their_formulas():
         {"source_gains": (3, -1, -1)},
         {"agreed": np.array([[0.8, 0.8, 0.1]] * 4)},
         {"target": "a b a b"},
+        {"target": "a x y z"},
+        {"target": "a b c 12", "source": "x y 13"},
+        {"target": "a b c www.a.org", "source": "x y www.b.org"},
     ],
 )
 def test_damage_lowers_the_score(worse):
@@ -80,6 +83,25 @@ def test_one_direction_has_fewer_numbers_and_takes_unlinked_source_words():
 def test_a_phrase_that_the_source_says_twice_too_is_no_damage():
     assert check_pair(evidence(target="a b a b")).numbers["repeated"] == 2
     assert check_pair(evidence(target="a b a b", source="x y x y")).numbers["repeated"] == 0
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "copied", "changed"),
+    [
+        ("x y z", "x y z", 1.0, 0),
+        ("X Y z", "x y a b", 4 / 7, 0),
+        ("x y z", "x a y b", 0.0, 0),  # not next to each other
+        ("x", "x", 0.0, 0),  # may be a name
+        ("1 . 2", "1 . 2", 0.0, 0),
+        ("x 1.000,5 y", "a 1,000.5", 0.0, 0),
+        ("x 3 y", "a three b", 0.0, 0),
+        ("x 3 4 y", "a 4 5 6 b", 0.0, 1),
+        ("x me@a.de", "a you@a.de", 0.0, 1),
+    ],
+)
+def test_copied_words_and_changed_numbers(source, target, copied, changed):
+    found = check_pair(evidence(source=source, target=target)).numbers
+    assert (found["copied"], found["changed"]) == (copied, changed)
 
 
 def slow_repeated(words: list[str]) -> list[int]:

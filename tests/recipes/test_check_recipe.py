@@ -9,6 +9,7 @@ import pytest
 from tests.recipes.conftest import RECIPES
 
 sys.path.insert(0, str(RECIPES / "check"))
+import damage
 from damage import KINDS, damaged_pairs
 from measure import auc
 
@@ -24,11 +25,12 @@ def pairs():
     return [(sentence(), sentence()) for _ in range(20)]
 
 
-def test_every_kind_is_damaged_as_it_says_and_the_same_for_the_same_seed(pairs):
+def test_every_kind_is_damaged_as_it_says_and_the_same_for_the_same_seed(pairs, monkeypatch):
+    monkeypatch.setattr(damage, "THIRD", {" ".join(target): ["x", "y"] for _, target in pairs[:5]})
     found = damaged_pairs(pairs, 3)
     assert found == damaged_pairs(pairs, 3)
     assert found != damaged_pairs(pairs, 4)
-    assert {kind for _, kind, _ in found} == {"true", *KINDS}
+    assert {kind for _, kind, _ in found} == {"true", "true_marked", *KINDS}
     for number, kind, pair in found:
         source, target = pairs[number]
         if kind in ("a_other", "b_same_length"):
@@ -44,6 +46,19 @@ def test_every_kind_is_damaged_as_it_says_and_the_same_for_the_same_seed(pairs):
             assert len(pair.source) > len(source) + 2
         elif kind == "f_repeated":
             assert [word for place, word in enumerate(pair.target) if place not in pair.bad] == target
+        elif kind in ("g_copy", "h_source_copy"):
+            assert pair.source == pair.target == (source if kind == "g_copy" else target)
+        elif kind == "i_near_copy":
+            assert 0.5 < len(set(pair.target) & set(source)) / len(set(source)) < 1
+        elif kind == "j_untranslated":
+            half = len(target) // 2
+            assert target[:half] == pair.target[:half] or target[half:] == pair.target[half - len(target) :]
+        elif kind == "k_language":
+            assert number < 5
+            assert pair.target == ["x", "y"]
+        elif kind in ("true_marked", "l_changed"):
+            same = set(pair.source) & set(pair.target) - set(source) - set(target)
+            assert bool(same) == (kind == "true_marked")
 
 
 def test_auc_counts_the_couples_in_the_right_order():
