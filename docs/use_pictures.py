@@ -36,7 +36,9 @@ STYLE = (
     "text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;fill:#24221e}"
     ".name{font-size:11px;fill:#1f4f94}.lone{fill:#b3401f}.link{stroke:#6d685e;stroke-width:1.3;fill:none}"
     ".box{fill:none;stroke:#1f4f94;stroke-width:1.4}.wave{fill:none;stroke:#b3401f;stroke-width:1.5}"
-    ".bar{fill:#9db8dd}.ground{fill:#fff}"
+    ".bar{fill:#9db8dd}.ground{fill:#fff}.doubtful{stroke-dasharray:3 4;stroke:#b3401f}"
+    "@media(prefers-color-scheme:dark){text{fill:#e9e5da}.name{fill:#9cc0f7}.lone{fill:#f0896a}.link{stroke:#a09a8c}"
+    ".box{stroke:#9cc0f7}.wave,.doubtful{stroke:#f0896a}.bar{fill:#2f5288}.ground{fill:#1e2125}}"
 )
 
 
@@ -114,15 +116,20 @@ def pair_picture(
 ) -> str:
     """Return two sentences with their links; ``marks`` and ``lone`` are of source and target words."""
     rows = Row(source, TOP, above=True), Row(target, BOTTOM, above=False)
-    lines = [
-        f'<path class="link" d="M{rows[0].middle(s):.1f} {TOP + 12}C{rows[0].middle(s):.1f} {TOP + 50} '
-        f'{rows[1].middle(t):.1f} {BOTTOM - 56} {rows[1].middle(t):.1f} {BOTTOM - 20}"/>'
-        for s, t in links
-    ]
+    lines = []
+    for s, t in links:
+        kind = "link doubtful" if s in lone[0] or t in lone[1] else "link"
+        one, other = rows[0].middle(s), rows[1].middle(t)
+        bend = f"C{one:.1f} {TOP + 50} {other:.1f} {BOTTOM - 56} {other:.1f} {BOTTOM - 20}"
+        lines.append(f'<path class="{kind}" d="M{one:.1f} {TOP + 12}{bend}"/>')
     parts = [
         part for row, own, bare in zip(rows, marks, lone, strict=True) for part in (*row.boxes(own), *row.drawn(bare))
     ]
-    return svg(max(row.width for row in rows), BOTTOM + 42, [*lines, *parts], title)
+    width, note = max(row.width for row in rows), ""
+    if any(lone):
+        note = "∅: the check found no partner for this word; an aligner may link it all the same (dashed)"
+        parts.append(f'<text class="name" x="{SIDE}" y="{BOTTOM + 50}">{note}</text>')
+    return svg(width, BOTTOM + (64 if note else 42), [*lines, *parts], title)
 
 
 def svg(width: float, height: float, parts: Sequence[str], title: str) -> str:
