@@ -32,8 +32,7 @@ VERBS = {
     "project": "carry markup or labels to the other language through alignments",
     "lexicon": "list the word pairs of an aligned bitext, with probabilities",
     "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
-    "view": "show alignments in the terminal, as figures, or as an HTML page",
-    "report": "write tables, figures and a page of examples into one folder",
+    "view": "show alignments in the terminal, as figures, as an HTML page, or as a report in a folder",
     "analyze": "say what attention and its heads do with a text",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
@@ -89,8 +88,9 @@ MOVED = {
     "--setting": "it is called --step now",
     "--normalign-setting": "it is called --normalign-step now",
     "--by-layer": "readings are chosen by support now, and 'normalign layers' lists them",
+    "report": "reports are written by 'normalign view ... --report FOLDER' now",
 }
-"""Flags of earlier versions -> what to use instead."""
+"""Flags and verbs of earlier versions -> what to use instead."""
 
 
 def verb_parser(verb: str, *, everything: bool = True) -> argparse.ArgumentParser:
@@ -176,7 +176,8 @@ def _top_level(arguments: list[str]) -> int:
     parser.add_argument("verb", metavar="VERB", help="what to do; one of those below")
     found = parser.parse_args(arguments or ["--help"]).verb
     close = difflib.get_close_matches(found, VERBS, 1)
-    parser.error(f"unknown verb '{found}'" + (f"; did you mean '{close[0]}'?" if close else ""))
+    meant = f"; {MOVED[found]}" if found in MOVED else f"; did you mean '{close[0]}'?" if close else ""
+    parser.error(f"unknown verb '{found}'{meant}")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""The arguments that view and report share, and the pairs they stand for. Not a verb."""
+"""What normalign view shows: the options for it, and the pairs and readings they stand for. Not a verb."""
 
 from __future__ import annotations
 
@@ -131,46 +131,55 @@ def wanted_sentences(text: str | None) -> set[int] | None:
 
 
 def pairs_of(args: PairOptions, wanted: set[int] | None) -> Iterator[ReadPair]:
-    """The pairs that dumps or files hold, with gold and other aligners' links."""
+    """Give the pairs that a model reads or that dumps, files or a check hold, with gold, flags and other links."""
     if (args.source is None) != (args.target is None):
         raise NormalignError("--source and --target belong together")
     if _has_files(args):
         check_sides(args)
-    golds = read_golds(args)
+    # the texts settle base and direction of links, if they are in words, not raw or in pieces
+    in_words = not args.path or bool(args.bpe_codes or args.sentencepiece_model)
+    texts: TextFiles = {}
+    if in_words and args.source is not None and not (args.dump or args.tokenizer or args.words):
+        texts = {"source": args.source, "target": args.target}
+    golds = None
+    if args.gold is not None:
+        golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **texts)
     if args.worst is not None:
-        wanted = _worst(args, wanted)
+        from ..analysis.checked_pairs import worst_numbers
+
+        if args.check_file is None:
+            raise NormalignError("--worst looks at the scores of a check: give --checked FILE")
+        if wanted is not None:
+            raise NormalignError("--worst and --sentences both choose sentences; give one of them")
+        wanted = worst_numbers(args.check_file, args.worst)
+
+    pairs: Iterable[ReadPair]
     if args.path:
-        pairs: Iterable[ReadPair] = _pairs_of_model(args, golds, wanted)
-    elif args.dump:
-        _check_no_model(args)
-        if args.soft_files:
-            raise NormalignError("--soft-file goes with --source and --target, not with a dump")
-        pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
-    elif _has_files(args):
-        _check_no_model(args)
-        soft = {name: sources.read_soft(path) for name, path in _named(args.soft_files)}
-        split = _splitters(args)
-        pairs = sources.pairs_of_files(*given_text(args), split=split, soft=soft, golds=golds, wanted=wanted)
-    elif args.check_file is not None:
-        _check_no_model(args)
-        return with_other_links(args, sources.pairs_of_check(args.check_file, golds=golds, wanted=wanted))
+        pairs = _pairs_of_model(args, golds, wanted)
     else:
-        _check_no_model(args)
-        raise NormalignError("nothing to show: give a dump, --source and --target, --path with text, or --checked")
-    if args.check_file is not None:
+        for name in ("source_text", "target_text", "reverse", "readings", "choice", "bpe_codes"):
+            if getattr(args, name) not in (None, ()):
+                flag = "reverse-path" if name == "reverse" else name.replace("_", "-")
+                raise NormalignError(f"--{flag} is for a model: give --path")
+        if args.dump:
+            if args.soft_files:
+                raise NormalignError("--soft-file goes with --source and --target, not with a dump")
+            pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
+        elif _has_files(args):
+            soft = {name: sources.read_soft(path) for name, path in _named(args.soft_files)}
+            split = [_splitter(args, language) for language in (args.source_lang, args.target_lang)]
+            pairs = sources.pairs_of_files(*given_text(args), split=split, soft=soft, golds=golds, wanted=wanted)
+        elif args.check_file is not None:
+            pairs = sources.pairs_of_check(args.check_file, golds=golds, wanted=wanted)
+        else:
+            raise NormalignError("nothing to show: give a dump, --source and --target, --path with text, or --checked")
+    if args.check_file is not None and (args.path or args.dump or _has_files(args)):
         pairs = sources.with_flags(pairs, args.check_file)
-    return with_other_links(args, pairs)
-
-
-def _worst(args: PairOptions, wanted: set[int] | None) -> set[int]:
-    """The pairs with the lowest scores, among those asked for."""
-    from ..analysis.checked_pairs import worst_numbers
-
-    if args.check_file is None:
-        raise NormalignError("--worst looks at the scores of a check: give --checked FILE")
-    if wanted is not None:
-        raise NormalignError("--worst and --sentences both choose sentences; give one of them")
-    return worst_numbers(args.check_file, args.worst)
+    links = {
+        name: read_marked(path, options=LINK_OPTIONS, **format_options(args, "links"), **texts)
+        for name, path in _named(args.links)
+    }
+    return sources.with_links(pairs, links)
 
 
 def _has_files(args: PairOptions) -> bool:
@@ -178,29 +187,24 @@ def _has_files(args: PairOptions) -> bool:
     return args.source is not None or args.bitext is not None
 
 
-def _check_no_model(args: PairOptions) -> None:
-    """Options that are for a model have no effect without one."""
-    for name in ("source_text", "target_text", "reverse", "readings", "choice", "bpe_codes"):
-        if getattr(args, name) not in (None, ()):
-            flag = "reverse-path" if name == "reverse" else name.replace("_", "-")
-            raise NormalignError(f"--{flag} is for a model: give --path")
+def _named(arguments: Sequence[str]) -> list[tuple[str, Path]]:
+    found = [(name or path.name, path) for name, path in sources.named_paths(arguments)]
+    names = [name for name, _ in found]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None:
+        raise NormalignError(f"two files are called '{double}'; give each a name: NAME=FILE")
+    return found
 
 
-def _splitters(args: PairOptions) -> list[Callable[[str], list[str]]]:
-    """How the lines of each side become words."""
+def _splitter(args: PairOptions, language: str | None) -> Callable[[str], list[str]]:
+    """Return how a line of one language becomes words."""
     from ..text.subwords import MosesTokenizer
     from ..text.words import words_at
 
-    def splitter(language: str | None) -> Callable[[str], list[str]]:
-        find = args.text().finder(language)
-        words: Callable[[str], list[str]] = words_of
-        if find is not None:
-            words = lambda line: words_at(line, find(line))  # noqa: E731
-        elif args.tokenizer:
-            words = MosesTokenizer(language or "en", args.tokenizer)
-        return words
-
-    return [splitter(args.source_lang), splitter(args.target_lang)]
+    find = args.text().finder(language)
+    if find is not None:
+        return lambda line: words_at(line, find(line))
+    return MosesTokenizer(language or "en", args.tokenizer) if args.tokenizer else words_of
 
 
 def wants_looks(args: PairOptions) -> bool:
@@ -273,53 +277,6 @@ def _lines(args: PairOptions, wanted: set[int] | None) -> Iterator[tuple[int, st
     return ((n, *pair) for n, pair in enumerate(pairs) if wanted is None or n in wanted)
 
 
-def with_other_links(args: PairOptions, pairs: Iterable[ReadPair]) -> Iterator[ReadPair]:
-    """The pairs with what ``--links`` gives."""
-    links = {
-        name: read_marked(path, options=LINK_OPTIONS, **format_options(args, "links"), **_texts(args))
-        for name, path in _named(args.links)
-    }
-    return sources.with_links(pairs, links)
-
-
-def read_golds(args: PairOptions) -> list[Gold] | None:
-    """The gold links that ``--gold`` gives."""
-    if args.gold is None:
-        return None
-    return read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
-
-
-def _texts(args: PairOptions) -> TextFiles:
-    """The texts, which settle a file's base and direction: only when they are in words, not raw or in pieces."""
-    in_words = not args.path or bool(args.bpe_codes or args.sentencepiece_model)
-    if args.dump or args.source is None or args.tokenizer or args.words or not in_words:
-        return {}
-    return {"source": args.source, "target": args.target}
-
-
-def _named(arguments: Sequence[str]) -> list[tuple[str, Path]]:
-    found = [(name or path.name, path) for name, path in sources.named_paths(arguments)]
-    names = [name for name, _ in found]
-    double = next((name for name in names if names.count(name) > 1), None)
-    if double is not None:
-        raise NormalignError(f"two files are called '{double}'; give each a name: NAME=FILE")
-    return found
-
-
-def layer_list(text: str | None, layers: int) -> list[int]:
-    """'2', '1,3' or 'all' -> 0-based layers; None: a third of the way up."""
-    if text is None:
-        return [max(1, round(layers / 3)) - 1]
-    if text == "all":
-        return list(range(layers))
-    found = []
-    for part in text.split(","):
-        if not re.fullmatch(r"\s*\d{1,6}\s*", part) or not 1 <= int(part) <= layers:
-            raise NormalignError(f"--layer {text}: '{part}' is neither 'all' nor a layer from 1 to {layers}")
-        found.append(int(part) - 1)
-    return found
-
-
 def choices_for(args: PairOptions, shapes: dict[str, ReadingShape]) -> list[Reading]:
     """What ``--method``, ``--layer``, ``--head`` and ``--step`` ask for, side by side; without them the looks."""
     methods = list(shapes) if args.methods is None else [name.strip() for name in args.methods.split(",")]
@@ -329,6 +286,16 @@ def choices_for(args: PairOptions, shapes: dict[str, ReadingShape]) -> list[Read
     if wants_looks(args):
         methods = [name for name in shapes if shapes[name].kind != "steps" or (name in methods and args.methods)]
     step = args.one_step or "awi"
+
+    def layers(count: int) -> list[int]:
+        """'2', '1,3' or 'all' -> 0-based layers; without --layer a third of the way up."""
+        if count == 1 or args.layers in (None, "all"):
+            return list(range(count)) if args.layers == "all" or count == 1 else [max(1, round(count / 3)) - 1]
+        for part in args.layers.split(","):
+            if not re.fullmatch(r"\s*\d{1,6}\s*", part) or not 1 <= int(part) <= count:
+                raise NormalignError(f"--layer {args.layers}: '{part}' is neither 'all' nor a layer from 1 to {count}")
+        return [int(part) - 1 for part in args.layers.split(",")]
+
     return [
         Reading(
             name,
@@ -337,5 +304,5 @@ def choices_for(args: PairOptions, shapes: dict[str, ReadingShape]) -> list[Read
             step if step in shapes[name].steps else shapes[name].steps[0],
         )
         for name in methods
-        for layer in (layer_list(args.layers, shapes[name].layers) if shapes[name].layers > 1 else [0])
+        for layer in layers(shapes[name].layers)
     ]

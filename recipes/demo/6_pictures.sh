@@ -30,8 +30,8 @@ else
   logged "$WORK/6_view.log" normalign view "${test_set[@]}" --sentences "$SENTENCE" \
     -o "$RESULTS/sentence-$SENTENCE.png"
   rm -rf "$RESULTS/report"
-  logged "$WORK/6_report.log" normalign report "${test_set[@]}" --all-sentences --title 'The demo: de-en' \
-    -o "$RESULTS/report"
+  logged "$WORK/6_report.log" normalign view "${test_set[@]}" --all-sentences --title 'The demo: de-en' \
+    --report "$RESULTS/report"
   done_after
 fi
 shown=${RESULTS#"$PWD"/}

@@ -1,4 +1,4 @@
-"""normalign view and report, end to end from dumps and files."""
+"""normalign view, end to end from dumps and files."""
 
 from __future__ import annotations
 
@@ -93,6 +93,15 @@ def test_figures(folder):
     assert (folder / "f.pdf").read_bytes().count(b"/Type /Page ") == 3
 
 
+def test_figure_page_and_report_in_one_run(folder):
+    pytest.importorskip("matplotlib")
+    outputs = ["-o", str(folder / "f.png"), "--html", str(folder / "p.html"), "--report", str(folder / "r")]
+    assert main(["view", str(folder / "norms"), "--gold", str(folder / "gold"), *outputs, "--bootstrap", "5"]) == 0
+    assert (folder / "f.png").exists()
+    assert (folder / "r" / "index.html").exists()
+    assert '"id":2' in (folder / "p.html").read_text(encoding="utf-8")
+
+
 def test_the_page_holds_every_sentence(folder, capsys):
     dumps = [str(folder / "weights"), f"mine={folder / 'norms'}"]
     others = ["--gold", str(folder / "gold"), "--links", f"other={folder / 'links'}"]
@@ -118,7 +127,14 @@ def test_the_page_holds_every_sentence(folder, capsys):
         (["{}/norms", "--threshold", "2"], "--threshold is a share from 0 to 1"),
         (["{}/norms", "-o", "{}/f.gif"], "a figure's name ends in .png, .svg, .pdf"),
         (["{}/norms", "-o", "{}/no/f.png"], "there is no directory"),
-        (["{}/norms", "-o", "{}/f.png", "--html", "{}/p"], "not both"),
+        (["{}/norms", "--report", "{}/r"], "a report needs gold"),
+        (["{}/norms", "--gold", "{}/gold", "--report", "{}/norms"], "exists already"),
+        (["{}/norms", "--gold", "{}/gold", "--report", "{}/no/r"], "there is no directory"),
+        (["{}/norms", "--gold", "{}/gold", "--report", "{}/r", "--baseline", "x"], "no method 'x' here"),
+        (
+            ["--source", "{}/s", "--target", "{}/t", "--links", "{}/links", "--gold", "{}/gold", "--report", "{}/r"],
+            "needs soft",
+        ),
         (["{}/norms", "--soft-file", "{}/links"], "--soft-file goes with --source and --target"),
         (["{}/norms", "{}/norms", "x={}/norms", "{}/norms"], "two dumps are called"),
         (["{}/norms", "--source-text", "a", "--target-text", "b"], "--source-text is for a model: give --path"),
@@ -143,7 +159,7 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     pytest.importorskip("matplotlib")
     dumps = [str(folder / "weights"), str(folder / "norms")]
     others = ["--gold", str(folder / "gold"), "--links", f"a<b={folder / 'links'}", "--title", "R & D <x>"]
-    assert main(["report", *dumps, *others, "--each", "1", "--all-sentences", "-o", str(folder / "r")]) == 0
+    assert main(["view", *dumps, *others, "--each", "1", "--all-sentences", "--report", str(folder / "r")]) == 0
     names = {path.name for path in (folder / "r").iterdir()}
     tables = {"table.txt", "table.tsv", "table.json", "table.tex"}
     assert names == {"index.html", "examples.html", "sentences.html", "figures"} | tables
@@ -165,29 +181,6 @@ def test_a_report_holds_tables_figures_and_examples(folder, capsys):
     assert sorted(path.name for path in (folder / "r" / "figures").iterdir()) == ["examples.pdf", "layers.pdf"]
     assert index.count("<svg") == 2 * len(notes)  # pictures that follow light and dark, with text of readable size
     assert "<img" not in index
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{}/norms", "-o", "{}/r"], "a report needs gold"),
-        (["{}/norms", "--gold", "{}/gold", "-o", "{}/norms"], "exists already"),
-        (["{}/norms", "--gold", "{}/gold", "-o", "{}/no/r"], "there is no directory"),
-        (["{}/norms", "--gold", "{}/gold", "-o", "{}/r", "--each", "0"], "--each is at least 1"),
-        (["{}/norms", "--gold", "{}/gold", "-o", "{}/r", "--baseline", "x"], "no method 'x' here"),
-        (
-            ["--source", "{}/s", "--target", "{}/t", "--links", "{}/links", "--gold", "{}/gold", "-o", "{}/r"],
-            "needs soft",
-        ),
-    ],
-)
-def test_mistakes_of_report(folder, capsys, arguments, message):
-    before = sorted(folder.iterdir())
-    assert main(["report", *(argument.format(folder) for argument in arguments)]) == 2
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert error.startswith("normalign report: error: ")
-    assert message in error
-    assert sorted(folder.iterdir()) == before
 
 
 def test_view_of_files_loads_neither_torch_nor_matplotlib(folder):

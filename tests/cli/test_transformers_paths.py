@@ -71,7 +71,7 @@ def test_natural_text(room, tmp_path):
     [
         ["layers"],
         ["compare", "--gold", "GOLD", "--methods", "norms,weights"],
-        ["report", "--gold", "GOLD", "-o", "FOLDER"],
+        ["view", "--gold", "GOLD", "--report", "FOLDER"],
         ["analyze", "heads"],
         ["analyze", "categories", "--attention", "decoder"],
         ["analyze", "singular", "--attention", "encoder"],

@@ -80,7 +80,7 @@ def test_flags_beside_other_alignments(checked, tmp_path):
 
 
 def test_a_report_without_gold_is_about_the_check(checked, tmp_path, capsys):
-    assert main(["report", "--checked", str(checked), "-o", str(tmp_path / "r"), "--title", "A & B"]) == 0
+    assert main(["view", "--checked", str(checked), "--report", str(tmp_path / "r"), "--title", "A & B"]) == 0
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["check.html", "index.html"]
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "<h1>A &amp; B</h1>" in index
@@ -101,7 +101,7 @@ def test_a_report_with_gold_has_a_section_about_the_check(checked, tmp_path):
     for name, side in (("s", "source"), ("t", "target")):
         (tmp_path / name).write_text("".join(" ".join(one[side]) + "\n" for one in entries))
     texts = [f"--source={tmp_path / 's'}", f"--target={tmp_path / 't'}", f"--soft-file=norms={soft}", f"--gold={gold}"]
-    assert main(["report", *texts, "--checked", str(checked), "--gold-base=0", "-o", str(tmp_path / "r")]) == 0
+    assert main(["view", *texts, "--checked", str(checked), "--gold-base=0", "--report", str(tmp_path / "r")]) == 0
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "<h2>Systems</h2>" in index
     assert "<h2>Check of the translations</h2>" in index

@@ -76,7 +76,7 @@ def test_words_are_shown_as_they_are_written_though_the_model_reads_lower_case(t
 def test_a_report_scores_what_was_decided_as_align_and_score_do(tiny_pair, gold, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = [*tiny_pair.arguments(), *tiny_pair.reverse(), *READINGS, "--gold", str(gold), "--bootstrap", "10"]
-    assert main(["report", *arguments, "--each", "1", "-o", str(tmp_path / "r")]) == 0
+    assert main(["view", *arguments, "--each", "1", "--report", str(tmp_path / "r")]) == 0
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "AER both directions: " in index
     assert ", : " not in index

@@ -297,7 +297,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("blank file", "layers", texts("", ""), refused("no sentence pair to choose readings by")),
     ("blank file", "analyze dispersion", texts("", ""), refused("none of its lines can be read")),
     ("blank file", "view", texts("", ""), refused("no sentence to show")),
-    ("blank file", "report", with_gold("", "", "0-0\n"), refused("no sentence to report on")),
+    ("blank file", "report", with_gold("", "", "0-0\n"), refused("there is no sentence to show")),
     ("blank file", "score", scored("", "0-0\n"), refused("gold: the file is empty")),
     ("blank file", "symmetrize", files("0-0\n", ""), refused("file1: the file is empty")),
     ("blank file", "convert", files("", "--to=talp"), refused("file0: the file is empty")),
@@ -540,6 +540,8 @@ def arguments_of(room: Room, verb: str, make: Make) -> list[str]:
         found += ["-o", str(room.outputs / "out")]
     if "-o" not in found and command[0] == "baseline":
         found += ["-o", str(room.outputs / "out")]
+    if verb == "report":
+        command, found = ["view"], ["--report" if one == "-o" else one for one in found]
     return [*command, *found]
 
 

@@ -114,7 +114,7 @@ VERBS = {
     "compare": ["--gold", "GOLD"],
     "layers": [],
     "view": [],
-    "report": ["--gold", "GOLD", "-o", "REPORT"],
+    "view --html REPORT": ["--gold", "GOLD"],
     "analyze dispersion": [],
 }
 
@@ -137,8 +137,8 @@ def test_a_pickled_command_does_not_run(models, tmp_path, capsys, verb):
         tmp_path / "text",
     ]
     names = {"GOLD": tmp_path / "gold", "REPORT": tmp_path / "report"}
-    more = [names.get(word, word) for word in VERBS.get(verb, [])]
-    assert main([*map(str, [*verb.split(), *given, *more])]) == 2
+    words = [names.get(word, word) for word in (*verb.split(), *VERBS[verb])]
+    assert main([*map(str, [*words, *given])]) == 2
     assert "refused: the checkpoint holds the object" in capsys.readouterr().err
     assert not witness.exists()
 
@@ -310,8 +310,8 @@ def test_hostile_words_are_words_in_the_report(tmp_path, models):
     for name, content in (("s", HOSTILE), ("t", HOSTILE), ("soft", soft), ("gold", "0-0")):
         (tmp_path / name).write_text(content + "\n")
     given = ["--source", tmp_path / "s", "--target", tmp_path / "t", "--soft-file", f"<b>={tmp_path / 'soft'}"]
-    more = ["--gold", tmp_path / "gold", "-o", tmp_path / "report", "--title", HOSTILE]
-    assert main([*map(str, ["report", *given, *more])]) == 0
+    more = ["--gold", tmp_path / "gold", "--report", tmp_path / "report", "--title", HOSTILE]
+    assert main([*map(str, ["view", *given, *more])]) == 0
     for name in ("index.html", "examples.html"):
         seen = Elements((tmp_path / "report" / name).read_text(encoding="utf-8"))
         assert seen.active == []
