@@ -9,10 +9,8 @@ import numpy as np
 
 from ..analysis.attention_tables import Table
 from ..analysis.choose_readings import choose_readings, expert_of
-from ..analysis.comparison import Seed, reversed_golds
+from ..analysis.comparison import DEFAULT_SAMPLING, DirectionScores, Sampling, Seed, reversed_golds
 from ..analysis.decisions import PairDecisions, check_gold
-from ..analysis.direction_scores import DirectionScores
-from ..analysis.error_rates import DEFAULT_SAMPLING, Sampling
 from ..analysis.factors import METHODS, Combination, factor_tables
 from ..errors import NormalignError
 from ..hosts.protocol import Pair

@@ -60,13 +60,11 @@ class Survey:
                 together = np.concatenate([np.stack(layers), *heads])
                 for step in sorted(self.reader.method(name).steps, key=STEPS.index):
                     words, null = to_words(together, target, source, step)
-                    shares = normalized(words[: len(layers)])
                     best = best_sources(words, null, self.direction.aligner.options.null)
-                    pair.peaks[name, step] = shares.max(axis=2).mean(axis=1).tolist()
                     pair.layers[name, step] = list(best[: len(layers)])
                     pair.heads[name, step] = _split(best[len(layers) :], [len(one) for one in heads])
                     if soft:
-                        pair.soft[name, step] = list(shares)
+                        pair.soft[name, step] = list(normalized(words[: len(layers)]))
             yield pair
 
 

@@ -1,27 +1,111 @@
-"""Alignment error of each layer, head, method and step against gold, from decisions. numpy only.
+"""Alignment error of each layer, head, method and step against gold, from decisions; examples. numpy only.
 
 A seed is one trained checkpoint (with its partner of the other direction, if there is one); error rates of several
-seeds are means.
+seeds are means. Error rates are fractions of 1. Shapes: N sentences, L layers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from ..errors import NormalignError
-from ..links.decide import Link, decide
+from ..links.decide import Link, decide, links_of_sources
 from ..links.experts import AGREEMENT_FLOOR
 from ..links.gold import Gold
-from ..links.read_pair import ReadPair
-from ..links.score import count_links
+from ..links.read_pair import ReadPair, links_of
+from ..links.readings import Reading
+from ..links.score import Counts, bootstrap, compare_to_first, count_links, count_sources, gold_block, metrics_of, score
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
-from .decisions import MethodSetting, PairDecisions, decisions_of
-from .direction_scores import DirectionScores
-from .error_rates import DEFAULT_SAMPLING, HeadRow, LayerRow, Sampling, System, error_rate, tested
+from .attention_tables import pearson, spearman
+from .decisions import MethodStep, PairDecisions, best_reading, decisions_of
 
 DECIDED = "decided"
 """In the place of a direction: links that several readings or directions decided on together."""
+BEST = 5
+"""How many systems are tested against the best one, itself included."""
+SHORT = 5
+"""Sentences with fewer target words say little; they are examples only where there are no others."""
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How intervals are made: the number of resamplings of the sentences, and their random seed."""
+
+    samples: int = 1000
+    seed: int = 12345
+
+
+DEFAULT_SAMPLING = Sampling()
+
+
+@dataclass(frozen=True)
+class ErrorRate:
+    """The scores of one system; the mean over seeds where there are several."""
+
+    aer: float
+    low: float
+    high: float
+    """The middle 95% of the AER on resamplings of the sentences."""
+    spread: float | None
+    """Standard deviation of the AER over seeds; None with one seed."""
+    precision: float
+    recall: float
+    links: float
+    counts: Counts | None = field(default=None, repr=False, compare=False)
+    """[N, 5] of the sentences, all seeds together; kept while systems are tested."""
+
+
+@dataclass(frozen=True)
+class LayerRow:
+    """The error rates of a method in a step, at each layer."""
+
+    method: str
+    step: str
+    layers: tuple[ErrorRate, ...]
+    """The bottom layer first; a method that reads the whole model has one."""
+    mean: float
+    """Mean AER of the layers."""
+    best: int
+    """The 0-based layer with the lowest AER (mean over seeds)."""
+    mean_norm: tuple[float, ...]
+    """The mean of what the method read, for each layer."""
+
+
+@dataclass(frozen=True)
+class HeadRow:
+    """The error rates of a method in a step, at each head."""
+
+    method: str
+    step: str
+    aer: tuple[tuple[float, ...], ...]
+    """AER of each layer and head: [layer][head]."""
+    mean_norm: tuple[tuple[float, ...], ...]
+    """Mean length of the vector that each head adds: [layer][head]."""
+    spearman: float
+    pearson: float
+    """Correlation of the mean norm of the heads with their AER: negative where heads that add more align better."""
+
+
+@dataclass(frozen=True)
+class System:
+    """One line of the table: a system that aligns, and its error rate."""
+
+    name: str
+    figure: ErrorRate
+    direction: str = "forward"
+    """forward, reverse, both (symmetrized), decided (readings multiplied) or other (an added file)."""
+    method: str | None = None
+    step: str | None = None
+    layers: tuple[int, ...] = ()
+    """The 0-based layer it is read from, for each seed."""
+    heads: tuple[int, ...] = ()
+    pairs_per_second: float | None = None
+    p_value: float | None = None
+    """How probable a difference to the best system as large as this would be if both were equally good; for the best
+    few only."""
 
 
 @dataclass(frozen=True)
@@ -59,18 +143,31 @@ def compare(
 ) -> Comparison:
     """Score each layer and head of each seed, and other alignments (``added``: their links by name)."""
     forward = DirectionScores(golds, [seed.forward for seed in seeds], sampling)
-    systems = forward.systems("forward", [seed.speed for seed in seeds])
+    systems = forward.systems([seed.speed for seed in seeds])
     if all(seed.backward is not None for seed in seeds):
         backward = DirectionScores(reversed_golds(golds), [seed.backward or [] for seed in seeds], sampling)
-        systems += backward.systems("reverse", [])
-        systems += _symmetrized(golds, forward, backward, symmetrizations, sampling)
+        systems += [replace(one, direction="reverse") for one in backward.systems([], best_layers_only=True)]
+        for method in dict.fromkeys(method for method, _ in forward.choices):
+            sides = [(side, side.best_choice(method)) for side in (forward, backward)]
+            for way in symmetrizations:
+                counts = [count_links(golds, _symmetrized(sides, seed, way)) for seed in range(len(seeds))]
+                name = f"{method} {sides[0][1][1]}/{sides[1][1][1]} {way}"
+                layers = tuple(forward.best_layers(sides[0][1]))
+                systems.append(System(name, error_rate(counts, sampling), "both", method, layers=layers))
     for name, direction in seeds[0].more:
         counts = [count_links(golds, seed.more[name, direction]) for seed in seeds if (name, direction) in seed.more]
         if len(counts) == len(seeds):
             systems.append(System(name, error_rate(counts, sampling), direction, "norms"))
     for name, links in (added or {}).items():
         systems.append(System(name, error_rate([count_links(golds, links)], sampling), direction="other"))
-    systems = tested(systems, sampling)
+
+    ranked = sorted(range(len(systems)), key=lambda place: systems[place].figure.aer)[:BEST]
+    known = [found for place in ranked if (found := systems[place].figure.counts) is not None]
+    if len(known) > 1:
+        tests = compare_to_first(known, samples=1, trials=sampling.samples, seed=sampling.seed)
+        for place, test in zip(ranked[1:], tests, strict=True):
+            systems[place] = replace(systems[place], p_value=test.p_randomization)
+    systems = [replace(system, figure=replace(system.figure, counts=None)) for system in systems]
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)
 
 
@@ -103,42 +200,250 @@ def reversed_golds(golds: Sequence[Gold]) -> list[Gold]:
     return [Gold(*(frozenset((t, s) for s, t in links) for links in (gold.sure, gold.possible))) for gold in golds]
 
 
-def _symmetrized(
-    golds: Sequence[Gold],
-    forward: DirectionScores,
-    backward: DirectionScores,
-    methods: Sequence[str],
-    sampling: Sampling,
-) -> list[System]:
-    """Return a system for each method of reading and of symmetrizing, at the best layer and step of each side."""
-    systems = []
-    for method in dict.fromkeys(method for method, _ in forward.choices):
-        choices = forward.best_choice(method), backward.best_choice(method)
-        layers = forward.best_layers(choices[0]), backward.best_layers(choices[1])
-        for symmetrization in methods:
-            counts = []
-            for seed in range(len(forward.seeds)):
-                sides = (forward, choices[0], layers[0][seed]), (backward, choices[1], layers[1][seed])
-                counts.append(count_links(golds, _combined_links(seed, *sides, symmetrization)))
-            name = f"{method} {choices[0][1]}/{choices[1][1]} {symmetrization}"
-            systems.append(System(name, error_rate(counts, sampling), "both", method, layers=tuple(layers[0])))
-    return systems
+def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
+    """Return the error rate of one system from the counts [N, 5] of each seed.
+
+    >>> error_rate([np.array([[2, 2, 2, 1, 1]])], Sampling(samples=10)).aer
+    0.5
+    """
+    metrics = [metrics_of(one.sum(axis=0)) for one in counts]
+    values = np.array([float(one["aer"]) for one in metrics])
+    resampled = np.mean([one["aer"] for one in bootstrap(counts, sampling.samples, seed=sampling.seed)], axis=0)
+    low, high = np.quantile(resampled, [0.025, 0.975]).tolist()
+    return ErrorRate(
+        aer=float(values.mean()),
+        low=low,
+        high=high,
+        spread=float(values.std(ddof=1)) if len(values) > 1 else None,
+        precision=float(np.mean([one["precision"] for one in metrics])),
+        recall=float(np.mean([one["recall"] for one in metrics])),
+        links=float(np.mean([one[:, 0].sum() for one in counts])),
+        counts=np.sum(counts, axis=0),
+    )
 
 
-_Side = tuple[DirectionScores, MethodSetting, int]
-"""A direction, with the method, step and layer it is read at."""
+def _symmetrized(sides: Sequence[tuple[DirectionScores, MethodStep]], seed: int, way: str) -> list[list[Link]]:
+    """Links of both directions, each with its choice of method and step, at the best layer of this seed."""
+    decided, soft = [], []
+    for scores, choice in sides:
+        layer = scores.best_layers(choice)[seed]
+        decided.append([None if pair is None else pair.layers[choice][layer] for pair in scores.seeds[seed]])
+        soft.append(
+            [None if pair is None or not pair.soft else pair.soft[choice][layer] for pair in scores.seeds[seed]]
+        )
+    found: list[list[Link]] = []
+    for ours, theirs, our_soft, their_soft in zip(*decided, *soft, strict=True):
+        if way not in SOFT_SYMMETRIZATIONS:
+            links = [[] if one is None else links_of_sources(one) for one in (ours, theirs)]
+            found.append(symmetrize(links[0], [(source, target) for target, source in links[1]], way))
+        elif our_soft is None or their_soft is None:
+            found.append([])
+        else:  # a target word that is left unaligned gives nothing
+            rows = [
+                np.where(best[:, None] >= 0, shares, 0) for best, shares in ((ours, our_soft), (theirs, their_soft))
+            ]
+            found.append(decide(rows[0], way, backward=rows[1], floor=AGREEMENT_FLOOR)[0])
+    return found
 
 
-def _combined_links(seed: int, forward: _Side, backward: _Side, symmetrization: str) -> list[list[Link]]:
-    if symmetrization in SOFT_SYMMETRIZATIONS:
-        return _agreed_links(seed, forward, backward, symmetrization)
-    one, other = (side.links(choice, seed, layer) for side, choice, layer in (forward, backward))
-    return [symmetrize(a, [(s, t) for t, s in b], symmetrization) for a, b in zip(one, other, strict=True)]
+class DirectionScores:
+    """The decisions of each seed in one direction, counted against gold."""
+
+    def __init__(
+        self, golds: Sequence[Gold], seeds: Sequence[Sequence[PairDecisions | None]], sampling: Sampling
+    ) -> None:
+        self.seeds = seeds
+        self.sampling = sampling
+        example = next(pair for pair in seeds[0] if pair is not None)
+        self.choices: list[MethodStep] = list(example.layers)
+        self.sizes = {choice: [len(layer) for layer in heads] for choice, heads in example.heads.items() if heads}
+        """How many heads the layers have."""
+        self._gold = gold_block(golds)
+        self.by_layer = {
+            choice: self._count([[None if pair is None else pair.layers[choice] for pair in pairs] for pairs in seeds])
+            for choice in self.choices
+        }
+        """Per seed: [L, N, 5]."""
+        self.by_head = {
+            choice: self._count(
+                [[None if p is None else np.concatenate(p.heads[choice]) for p in pairs] for pairs in seeds]
+            )
+            for choice in self.sizes
+        }
+        """Per seed: [all heads of all layers, N, 5]."""
+
+    def _count(self, seeds: Sequence[Sequence[Sequence[np.ndarray] | np.ndarray | None]]) -> list[Counts]:
+        """Count what each seed decides for each pair, [K, target words] -> per seed [K, N, 5]."""
+        counts = []
+        for found in seeds:
+            width = next(len(one) for one in found if one is not None)
+            whole = [np.full((width, 0), -1) if one is None else one for one in found]
+            counts.append(np.stack([count_sources(self._gold, [one[row] for one in whole]) for row in range(width)]))
+        return counts
+
+    @staticmethod
+    def _aer(counts: Sequence[Counts]) -> np.ndarray:
+        """Per seed [K, N, 5] -> [seeds, K]."""
+        return np.array([metrics_of(one.sum(axis=1))["aer"] for one in counts])
+
+    def _means(self, method: str) -> np.ndarray:
+        """The mean of what the method read: [seeds, L]."""
+        return np.array([np.mean([p.means[method] for p in pairs if p is not None], axis=0) for pairs in self.seeds])
+
+    def _head_norms(self) -> np.ndarray:
+        """The mean norm of each head: [seeds, heads]."""
+        present = [[pair.head_means["norms"] for pair in pairs if pair is not None] for pairs in self.seeds]
+        return np.array([np.mean([np.concatenate(layers) for layers in pairs], axis=0) for pairs in present])
+
+    def best_layers(self, choice: MethodStep) -> list[int]:
+        """Return the layer with the lowest AER, for each seed."""
+        return self._aer(self.by_layer[choice]).argmin(axis=1).tolist()
+
+    def best_heads(self, choice: MethodStep) -> list[tuple[int, int]]:
+        """Return the layer and head with the lowest AER, for each seed."""
+        return [self._layer_and_head(choice, k) for k in self._aer(self.by_head[choice]).argmin(axis=1)]
+
+    def _layer_and_head(self, choice: MethodStep, number: int) -> tuple[int, int]:
+        return [(layer, head) for layer, size in enumerate(self.sizes[choice]) for head in range(size)][number]
+
+    def best_choice(self, method: str) -> MethodStep:
+        """Return the method with the step in which its best layers have the lowest AER."""
+        choices = [choice for choice in self.choices if choice[0] == method]
+        return min(choices, key=lambda choice: float(self._aer(self.by_layer[choice]).min(axis=1).mean()))
+
+    def layer_rows(self) -> list[LayerRow]:
+        """Return the error rates of each method and step, by layer."""
+        rows = []
+        for choice in self.choices:
+            rates = self._aer(self.by_layer[choice])
+            figures = [
+                error_rate([one[k] for one in self.by_layer[choice]], self.sampling) for k in range(len(rates[0]))
+            ]
+            rows.append(
+                LayerRow(
+                    *choice,
+                    layers=tuple(replace(figure, counts=None) for figure in figures),
+                    mean=float(rates.mean()),
+                    best=int(rates.mean(axis=0).argmin()),
+                    mean_norm=tuple(self._means(choice[0]).mean(axis=0).tolist()),
+                )
+            )
+        return rows
+
+    def head_rows(self) -> list[HeadRow]:
+        """Return the error rates of each method and step, by head; none where norms were not read."""
+        if not any(method == "norms" for method, _ in self.by_head):
+            return []
+        norms = self._head_norms()
+        rows = []
+        for choice, counts in self.by_head.items():
+            rates = self._aer(counts)
+            ends = np.cumsum(self.sizes[choice])[:-1]
+            aer, norm = (
+                tuple(tuple(part.tolist()) for part in np.split(one.mean(axis=0), ends)) for one in (rates, norms)
+            )
+            correlations = (
+                float(np.mean([of(x, y) for x, y in zip(norms, rates, strict=True)])) for of in (spearman, pearson)
+            )
+            rows.append(HeadRow(*choice, aer, norm, *correlations))
+        return rows
+
+    def systems(self, speeds: Sequence[dict[str, float]], *, best_layers_only: bool = False) -> list[System]:
+        """Return a system for each method and step at its best layer and head, and where the mean norm is highest.
+
+        ``speeds`` are the pairs per second of each seed, by method.
+        """
+        found = []
+        for choice in self.choices:
+            whole = self.by_layer[choice][0].shape[0] == 1  # a method that reads the whole model
+            found.append(self._system(choice, self.best_layers(choice), "" if whole else "best layer", speeds))
+        if best_layers_only:
+            return found
+        for choice, counts in self.by_head.items():
+            picks = {"best head": self._aer(counts).argmin(axis=1)}
+            if choice[0] == "norms":
+                picks["head of the highest mean norm"] = self._head_norms().argmax(axis=1)
+            for kind, numbers in picks.items():
+                figure = error_rate([one[k] for one, k in zip(counts, numbers, strict=True)], self.sampling)
+                layers, heads = zip(*(self._layer_and_head(choice, k) for k in numbers), strict=True)
+                name = f"{choice[0]} {choice[1]} {kind}"
+                found.append(System(name, figure, "forward", *choice, layers=layers, heads=heads))
+        for choice in self.choices:
+            if choice[0] == "norms":
+                top = self._means("norms").argmax(axis=1).tolist()
+                found.append(self._system(choice, top, "layer of the highest mean norm", speeds))
+        return found
+
+    def _system(self, choice: MethodStep, layers: list[int], kind: str, speeds: Sequence[dict[str, float]]) -> System:
+        speed = [one[choice[0]] for one in speeds if choice[0] in one]
+        counts = [one[layer] for one, layer in zip(self.by_layer[choice], layers, strict=True)]
+        return System(
+            " ".join(filter(None, [*choice, kind])),
+            error_rate(counts, self.sampling),
+            "forward",
+            *choice,
+            layers=tuple(layers) if kind else (),
+            pairs_per_second=float(np.mean(speed)) if speed else None,
+        )
 
 
-def _agreed_links(seed: int, forward: _Side, backward: _Side, symmetrization: str) -> list[list[Link]]:
-    one, other = (side.shares(choice, seed, layer) for side, choice, layer in (forward, backward))
-    return [
-        [] if a is None or b is None else decide(a, symmetrization, backward=b, floor=AGREEMENT_FLOOR)[0]
-        for a, b in zip(one, other, strict=True)
-    ]
+# -- examples ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Example:
+    """A pair, the AER of the readings it was judged by, and why it is shown (in ``pair.notes``)."""
+
+    pair: ReadPair
+    rates: dict[Reading, float]
+
+
+@dataclass(frozen=True)
+class ChosenExamples:
+    """Examples of a method, with the readings that they were judged by."""
+
+    reading: Reading
+    """The method at its best layer and step."""
+    baseline: Reading | None
+    """The method that its improvement is measured against, at its best layer and step; None: nothing."""
+    examples: list[Example]
+
+
+def examples_of_method(
+    pairs: Sequence[ReadPair], method: str, baseline: str | None = None, *, each: int = 3
+) -> ChosenExamples:
+    """Choose ``each`` examples of each kind for a method, read at its best layer and step."""
+    reading = best_reading(pairs, method)
+    other = None if baseline is None else best_reading(pairs, baseline)
+    return ChosenExamples(reading, other, choose_examples(pairs, reading, other, each=each))
+
+
+def choose_examples(
+    pairs: Sequence[ReadPair], choice: Reading, baseline: Reading | None = None, *, each: int = 3
+) -> list[Example]:
+    """Choose ``each`` examples of each kind, judged by the reading ``choice``; a pair of several kinds comes once."""
+    choices = [choice] if baseline is None else [choice, baseline]
+    usable = [pair for pair in pairs if pair.gold is not None and pair.gold.sure]
+    long = [pair for pair in usable if len(pair.target.words) >= SHORT]
+    usable = long if len(long) >= 4 * each else usable
+    golds = {pair.id: pair.gold for pair in usable if pair.gold is not None}
+    rates = {pair.id: {one: score([golds[pair.id]], [links_of(pair, one)]).aer for one in choices} for pair in usable}
+    aer = {number: found[choice] for number, found in rates.items()}
+    whole = score(list(golds.values()), [links_of(pair, choice) for pair in usable]).aer
+    kinds = {
+        "best": lambda pair: (aer[pair.id], -len(pair.target.words)),
+        "typical": lambda pair: (abs(aer[pair.id] - whole), pair.id),
+        "worst": lambda pair: (-aer[pair.id], -len(pair.target.words)),
+    }
+    if baseline is not None:
+        lost = {number: found[choice] - found[baseline] for number, found in rates.items()}
+        by = f"by {choice.method} against {baseline.method}"
+        kinds[f"most improved {by}"] = lambda pair: (lost[pair.id], pair.id)
+        kinds[f"most worsened {by}"] = lambda pair: (-lost[pair.id], pair.id)
+    notes: dict[int, list[str]] = {}
+    for kind, order in kinds.items():
+        changed = [pair for pair in usable if not kind.startswith("most") or order(pair)[0] < 0]
+        for pair in sorted(changed, key=order)[:each]:
+            notes.setdefault(pair.id, []).append(kind)
+    by_id = {pair.id: pair for pair in usable}
+    return [Example(replace(by_id[number], notes=tuple(why)), rates[number]) for number, why in notes.items()]

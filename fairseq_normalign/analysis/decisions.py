@@ -1,4 +1,4 @@
-"""What each layer and head decides for a sentence pair. numpy only."""
+"""What each layer and head decides for a sentence pair, and how its links agree with the gold. numpy only."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from ..errors import NormalignError
 from ..links.decide import best_sources
 from ..links.gold import Gold
 from ..links.read_pair import ReadPair
-from ..links.readings import Reading
+from ..links.readings import Reading, every_reading
+from ..links.score import COUNTS, Counts, count_links, count_sources, gold_block, metrics_of
 from ..links.words import to_words
 
-MethodSetting = tuple[str, str]
+MethodStep = tuple[str, str]
 """A method and a step, for example ('norms', 'awi')."""
 
 
@@ -24,16 +25,14 @@ class PairDecisions:
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    layers: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
+    layers: dict[MethodStep, list[np.ndarray]] = field(default_factory=dict)
     """Per layer, the bottom first: [target words]."""
-    heads: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
+    heads: dict[MethodStep, list[np.ndarray]] = field(default_factory=dict)
     """Per layer: [H, target words]."""
-    soft: dict[MethodSetting, list[np.ndarray]] = field(default_factory=dict)
+    soft: dict[MethodStep, list[np.ndarray]] = field(default_factory=dict)
     """Per layer: [target words, source words], rows adding up to one; kept only where it is asked for."""
     means: dict[str, list[float]] = field(default_factory=dict)
     """Method -> per layer, the mean over decoder steps and source positions of what was read."""
-    peaks: dict[MethodSetting, list[float]] = field(default_factory=dict)
-    """Per layer: the mean over target words of the largest share in a row."""
     head_means: dict[str, list[list[float]]] = field(default_factory=dict)
     """Method -> per layer and head, the mean over decoder steps and source positions of what was read."""
 
@@ -81,3 +80,40 @@ def check_gold(name: str, golds: Sequence[Gold], decisions: Sequence[PairDecisio
                     f"{name}: sentence {number} links word {source + 1} to word {target + 1}, but the pair has "
                     f"{len(pair.source)} and {len(pair.target)} words; is the text tokenized as the gold's?"
                 )
+
+
+def readings_of(pair: ReadPair) -> list[Reading]:
+    """Return each reading of a pair, in the order of :func:`pair_counts`."""
+    return [reading for name, found in pair.readings.items() for reading in every_reading(name, found.shape)]
+
+
+def pair_counts(pair: ReadPair) -> Counts:
+    """Return the counts of each reading of a pair, [readings, 5]; zeros where the pair has no gold.
+
+    The columns are those of :data:`..links.score.COUNTS`.
+    """
+    if pair.gold is None:
+        return np.zeros((len(readings_of(pair)), len(COUNTS)), dtype=np.int64)
+    decided = decisions_of(pair)
+    gold = gold_block([pair.gold])
+    counts: list[np.ndarray] = [np.zeros((0, len(COUNTS)), dtype=np.int64)]
+    for name, found in pair.readings.items():
+        if found.links is not None:
+            counts.append(count_links([pair.gold], [found.links]))
+            continue
+        rows = [decided.of(reading) for reading in every_reading(name, found.shape)]
+        counts.append(count_sources(gold.repeated(len(rows)), rows))
+    return np.concatenate(counts)
+
+
+def best_reading(pairs: Sequence[ReadPair], method: str) -> Reading:
+    """Return the layer and step of a method, all heads together, with the lowest AER over all pairs."""
+    rates = metrics_of(np.sum([pair_counts(pair) for pair in pairs], axis=0))["aer"].tolist()
+    rated = [
+        (rate, place, reading)
+        for place, (reading, rate) in enumerate(zip(readings_of(pairs[0]), rates, strict=True))
+        if reading.method == method and reading.head is None
+    ]
+    if not rated:
+        raise NormalignError(f"no method '{method}' here; there are {', '.join(pairs[0].readings)}")
+    return min(rated)[2]

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..links.score import Counts, bootstrap, compare_to_first, metrics_of
 from .attention_tables import Cell, Table
-from .error_rates import DEFAULT_SAMPLING, Sampling
+from .comparison import DEFAULT_SAMPLING, Sampling
 
 LOOKS = ("awo", "awi", "two")
 """One look before the word is said, one look after it, and the product of the two."""

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..analysis.comparison import Seed, compare
+from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
-from ..analysis.error_rates import Sampling
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..links.decide import Link

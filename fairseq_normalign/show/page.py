@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.decisions import decisions_of
-from ..analysis.pair_counts import pair_counts, readings_of
+from ..analysis.decisions import decisions_of, pair_counts, readings_of
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from ..links.pieces import Sentence

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ..analysis.attention_tables import CategoryShares, Dispersion, Heads, Mixing, Relation, SingularValues
     from ..analysis.choose_readings import ReadingChoice
-    from ..analysis.error_rates import LayerRow
+    from ..analysis.comparison import LayerRow
 
 COLOURS = ("#c2401c", "#4a6ea5", "#1f8a4c", "#80620a", "#7a4a9a", "#24221e", "#b0567e", "#5a5a5a")
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.comparison import Comparison
-from ..analysis.examples import ChosenExamples, Example
+from ..analysis.comparison import ChosenExamples, Comparison, Example
 from ..files import NewDirectory
 from ..links.read_pair import PairFlags, ReadPair, links_of, soft_of
 from ..links.readings import Reading

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from ..analysis.error_rates import BEST, ErrorRate, System
+from ..analysis.comparison import BEST, ErrorRate, System
 from ..errors import NormalignError, json_text, one_line
 from ..links.score import COUNTS, METRICS, Score, SignificanceTest
 

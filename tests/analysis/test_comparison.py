@@ -42,7 +42,6 @@ def decisions(
                 layers.append(one[0])
                 heads.append(one)
             pair.layers["norms", step], pair.heads["norms", step] = layers, heads
-            pair.peaks["norms", step] = [0.5] * len(wrong)
         pair.means["norms"] = [1 - share for share in wrong]
         pair.head_means["norms"] = [[1 - share, 1.1 - share] for share in wrong]
         pairs.append(None if number == skip else pair)

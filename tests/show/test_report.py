@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from fairseq_normalign.analysis.comparison import compare_pairs
-from fairseq_normalign.analysis.error_rates import Sampling
-from fairseq_normalign.analysis.examples import choose_examples
-from fairseq_normalign.analysis.pair_counts import best_reading, pair_counts
+from fairseq_normalign.analysis.comparison import Sampling, choose_examples, compare_pairs
+from fairseq_normalign.analysis.decisions import best_reading, pair_counts
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.links.read_pair import links_of, soft_of
 from fairseq_normalign.links.readings import Reading, every_reading
