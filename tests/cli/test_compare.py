@@ -188,7 +188,7 @@ def test_compare_has_rows_of_two_looks(tiny_pair, gold, tmp_path):
 
 def test_factors_score_as_compare_does(tiny_pair, gold, capsys):
     """Combinations that compare has too, and every combination once."""
-    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--style", "json"]
+    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--json"]
     assert run("compare", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
     systems = {(one["direction"], one["name"]): one["figure"] for one in json.loads(capsys.readouterr().out)["systems"]}
     assert run("compare", "--factors", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
