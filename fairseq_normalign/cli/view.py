@@ -179,9 +179,7 @@ def _figures(args: Options, pairs: Sequence[ReadPair], choices: Sequence[Reading
 
 def _report(args: Options, pairs: Sequence[ReadPair]) -> None:
     """Write the report; its examples are those of both directions, two looks or norms unless others are asked for."""
-    from ..analysis.comparison import compare_pairs
-    from ..analysis.comparison import Sampling
-    from ..analysis.comparison import examples_of_method
+    from ..analysis.comparison import Sampling, compare_pairs, examples_of_method
     from ..show.report import Measured, write_report
 
     if args.gold is None:
