@@ -14,7 +14,7 @@ from ..errors import NormalignError
 from ..files import open_output, read_lines
 from ..links.formats import OptionNames, open_alignment
 from ..options import READS, SPEED, option, options, output
-from ..projection.lexicon import HELD, Entry, Filters, Lexicon
+from ..projection.lexicon import HELD, Lexicon
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides
 from ..text.words import word_finder, words_at
 from .link_files import LinkedText, format_options, word_kind
@@ -56,11 +56,12 @@ def run(args: Options) -> None:
                 for t in linked
                 if not args.letters or (_has_letter(sources[s]) and _has_letter(targets[t]))
             )
-    filters = Filters(args.min_count, args.min_probability, args.min_association, args.top)
+    wanted = {name: getattr(args, name) for name in ("min_count", "min_probability", "min_association", "top")}
     with open_output(args.output) as handle:
         print(*HEADER, sep="\t", file=handle)
-        for entry in lexicon.entries(filters):
-            print(_row(entry), file=handle)
+        for entry in lexicon.entries(**wanted):
+            shares = f"{entry.target_given_source:.6f}", f"{entry.source_given_target:.6f}"
+            print(entry.source, entry.target, entry.count, *shares, f"{entry.association:.2f}", sep="\t", file=handle)
 
 
 def _check(args: Options) -> None:
@@ -96,8 +97,3 @@ def _words(args: Options, side: Side) -> list[str]:
 
 def _has_letter(word: str) -> bool:
     return any(letter.isalpha() for letter in word)
-
-
-def _row(entry: Entry) -> str:
-    shares = f"{entry.target_given_source:.6f}\t{entry.source_given_target:.6f}"
-    return f"{entry.source}\t{entry.target}\t{entry.count}\t{shares}\t{entry.association:.2f}"

@@ -241,12 +241,11 @@ def _write_labels(args, kind, source: Side, target: Side, pair, handle: TextIO, 
     counts["in all"] += len(source.labels)
     found, notes = project_labels(pair, source.labels, gaps=args.gaps, guess=args.guess)
     if kind == "jsonl":
-        write_json_labels(handle, target, source, found, notes)
+        write_json_labels(handle, target, found, notes)
     else:
         notes = [*notes, *write_conll(handle, target, found)]
     for note in notes:
-        span = source.spans[note.label.number]
-        yield note.what, f"{note.label.name} {source.text[span.start : span.end]}", note.details
+        yield note.what, f"{note.label.name} {source.text[slice(*note.label.characters)]}", note.details
 
 
 def _summary(args: Options, counts: Counter[str]) -> None:

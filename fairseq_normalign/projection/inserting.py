@@ -27,7 +27,7 @@ import itertools
 import operator
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ..links.pieces import Span
@@ -227,15 +227,10 @@ def _with_lost(
         whole = bool(of_place) and of_place[-1] - of_place[0] < len(of_place)
         if whole:  # the same gap as in the source is written as it is there
             first, last = _gap(full, source, of_place[0])[0], _gap(full, source, of_place[-1] + 1)[1]
-            left_out = marked.hidden[
-                bisect.bisect_left(marked.hidden, (first, first)) : bisect.bisect_left(marked.hidden, (last, last))
-            ]
-            edges = [first, *itertools.chain.from_iterable(left_out), last]
-            bare = "".join(full[start:end] for start, end in zip(edges[::2], edges[1::2], strict=True))
-            whole = bare == line[gap_start:gap_end] and (first == 0, last == len(full)) == (
-                gap_start == 0,
-                gap_end == len(line),
-            )
+            inside = marked.hidden[bisect.bisect(marked.hidden, (first,)) : bisect.bisect(marked.hidden, (last,))]
+            bare = last - first - sum(end - start for start, end in inside)
+            edges = (first == 0, last == len(full)) == (gap_start == 0, gap_end == len(line))
+            whole = edges and line[gap_start:gap_end] == " " * bare
         for number, word in enumerate(of_place):
             start, end = source[word]
             name = full[start:end]
@@ -382,7 +377,16 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
         empty += [child.tag for child in inside if child.range[0] >= child.range[1]]
         starts = [child.range[0] for child in around.children]
         for position in empty:
-            place = _place_alone(position, marked, texts, notes)
+            tag = tags[position]
+            end = tags[tag.partner].at if tag.kind == OPEN else tag.at
+            before = bisect.bisect_right(words, tag.at, key=_end)
+            after = max(before, bisect.bisect_left(words, end, key=_start))
+            if before < len(words) and words[before][0] < tag.at:
+                notes.append((position, "widened", "it was inside a word: put before it"))
+                after = before
+            place, known = _by_neighbours(pair, marked.full, words, tag.at, end, before, after)
+            if not known:
+                notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
             place = min(max(place, around.range[0]), around.range[1])
             child = around.children[max(0, bisect.bisect_left(starts, place) - 1)] if starts else root
             if child.range[0] < place < child.range[1] and starts:
@@ -405,22 +409,17 @@ def _to_punctuation(marked: Marked, texts: _Texts, element: _Element, found: Spa
         end -= 1
     while end - start > 1 and _is_punctuation(word(start)) and not _is_punctuation(first):
         start += 1
-    before, after = marked.full[: tag.at].rstrip(" ")[-1:], marked.full[marked.tags[tag.partner].at :].lstrip(" ")[:1]
-    if before in _OPENING or after in _CLOSING:
+    closing_at = marked.tags[tag.partner].at
+    before = marked.full[max(0, tag.at - 2) : tag.at].strip(" ")[-1:]
+    after = marked.full[closing_at : closing_at + 2].strip(" ")[:1]
+    low, high = max(low, start - _BRACKETS_WITHIN), min(high, end + _BRACKETS_WITHIN)
+    edges = _OPENING | _CLOSING
+    opened = next((n for n in range(start, low - 1, -1) if word(n) in (_OPENING if n == start else edges)), -1)
+    if before in _OPENING or after in _CLOSING or opened < 0 or word(opened) not in _OPENING:
         return start, end
-    opened = start
-    while opened >= max(low, start - _BRACKETS_WITHIN) and word(opened) not in _OPENING:
-        if opened < start and word(opened) in _CLOSING:
-            return start, end
-        opened -= 1
-    if opened < max(low, start - _BRACKETS_WITHIN):
-        return start, end
-    closed = max(opened + 1, end - 1)
-    while closed < min(high, end + _BRACKETS_WITHIN) and word(closed) not in _BRACKETS[word(opened)]:
-        if closed >= end and word(closed) in _OPENING:
-            return start, end
-        closed += 1
-    if closed >= min(high, end + _BRACKETS_WITHIN):
+    closers = _BRACKETS[word(opened)]
+    closed = next((n for n in range(opened + 1, high) if word(n) in closers or (n >= end and word(n) in _OPENING)), -1)
+    if closed < end - 1 or word(closed) not in closers:
         return start, end
     others = sum(
         any(not element.span[0] <= source < element.span[1] for source in texts.pair.sources[place])
@@ -454,7 +453,8 @@ def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[
         lost, cut, right_first = _best_cut(left, right)
         crossed = bool(left.own and right.own) and left.own[0] < right.own[0] and right.own[-1] < left.own[-1]
         nested = right.range[1] <= left.range[1] and (crossed or lost >= _NO_WORD)
-        if nested and not {right.name, *_names_in(right, tags)} & {element.name for element in path}:
+        names = {tag.name for tag in tags[right.tag : tags[right.tag].partner]} if nested else set()
+        if nested and not names & {element.name for element in path}:
             left.adopted.append(right)
             path.append(right)
             continue
@@ -485,7 +485,11 @@ def _best_cut(left: _Element, right: _Element) -> tuple[int, int, bool]:
     """Where to cut two ranges that overlap: the cost, the place, and whether the right one then comes first."""
     (start, left_end), (begin, right_end) = left.range, right.range
     stop = min(left_end, right_end)
-    places = {begin} | {target + 1 for own in (left.own, right.own) for target in _within(own, begin, stop)}
+    places = {begin} | {
+        target + 1
+        for own in (left.own, right.own)
+        for target in own[bisect.bisect_left(own, begin) : bisect.bisect_left(own, stop)]
+    }
     best = (3 * _NO_WORD, begin, False)
     for cut in places:
         for right_first in (False, True):
@@ -500,29 +504,6 @@ def _best_cut(left: _Element, right: _Element) -> tuple[int, int, bool]:
 def _has_words(element: _Element, start: int, end: int) -> bool:
     """Whether a range has a word for an element: one that is linked to it, if there is any."""
     return bool(element.own_in(start, end)) if element.own else start < end
-
-
-def _within(own: Sequence[int], start: int, end: int) -> Sequence[int]:
-    return own[bisect.bisect_left(own, start) : bisect.bisect_left(own, end)]
-
-
-def _names_in(element: _Element, tags: Sequence[Tag]) -> set[str]:
-    return {tag.name for tag in tags[element.tag + 1 : tags[element.tag].partner]}
-
-
-def _place_alone(position: int, marked: Marked, texts: _Texts, notes: list[tuple[int, str, str]]) -> int:
-    """How many target words are before a tag that stands alone, or a pair without words."""
-    tag, words = marked.tags[position], texts.source
-    end = marked.tags[tag.partner].at if tag.kind == OPEN else tag.at
-    before = bisect.bisect_right(words, tag.at, key=_end)
-    after = max(before, bisect.bisect_left(words, end, key=_start))
-    if before < len(words) and words[before][0] < tag.at:
-        notes.append((position, "widened", "it was inside a word: put before it"))
-        after = before
-    place, known = _by_neighbours(texts.pair, marked.full, words, tag.at, end, before, after)
-    if not known:
-        notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
-    return place
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
@@ -553,7 +534,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
         written.extend((line[done:offset], tag.raw))
         done = max(offset, done)
 
-    def put_alone(position: int, place: int) -> None:
+    def put_alone(place: int, position: int) -> None:
         """A lone tag, or an empty pair with everything in it."""
         tag = tags[position]
         last = tag.partner if tag.kind == OPEN else position
@@ -565,28 +546,20 @@ def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
             else:
                 put(inner, place, True)
 
-    path = [(root, _content(root))]
+    path = [(root, 0)]  # the elements that are open, and how many points of each are written
+    waiting: list[list[_Element]] = [root.children[::-1]]
     while path:
-        element, content = path[-1]
-        for item in content:
-            if isinstance(item, _Element):
-                put(tags[item.tag], item.range[0], False)
-                path.append((item, _content(item)))
-                break
-            put_alone(item[1], item[0])
+        element, count = path.pop()
+        inner = waiting[-1].pop() if waiting[-1] else None
+        while count < len(element.points) and (inner is None or element.points[count][0] <= inner.range[0]):
+            put_alone(*element.points[count])
+            count += 1
+        if inner is not None:
+            put(tags[inner.tag], inner.range[0], False)
+            path += [(element, count), (inner, 0)]
+            waiting.append(inner.children[::-1])
         else:
-            path.pop()
+            waiting.pop()
             if element is not root:
                 put(tags[tags[element.tag].partner], element.range[1], True)
     return "".join([*written, line[done:]])
-
-
-def _content(element: _Element) -> Iterator[_Element | tuple[int, int]]:
-    """The pairs and the lone tags in an element, in order."""
-    done = 0
-    for child in element.children:
-        while done < len(element.points) and element.points[done][0] <= child.range[0]:
-            yield element.points[done]
-            done += 1
-        yield child
-    yield from element.points[done:]

@@ -6,9 +6,9 @@ import bisect
 import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from ..errors import NormalignError
 from ..files import display_name, read_lines, words_of
@@ -33,21 +33,13 @@ class Label:
     confidence: float = 1.0
     part: int = 0
     """Which part of a split span it is, from 0."""
-
-
-@dataclass(frozen=True)
-class LabelSpan:
-    """The range of characters that a label covers in its file."""
-
-    start: int
-    end: int
-    label: str
-    record: Mapping[str, object] = field(default_factory=dict)
+    characters: Span = (0, 0)
+    """What it covers in the file of the source."""
+    record: Mapping[str, object] = field(default_factory=dict, compare=False)
     """Every key of its JSON object, where it comes from one."""
 
 
-@dataclass(frozen=True)
-class LabelNote:
+class LabelNote(NamedTuple):
     """What became of a label, when it is not simply there."""
 
     label: Label
@@ -79,7 +71,7 @@ def project_labels(
         if projected.left_out:
             notes.append(LabelNote(label, LEFT_OUT, f"{projected.left_out} linked words are outside"))
         found += [
-            Label(words, label.name, label.number, projected.confidence, part)
+            replace(label, words=words, confidence=projected.confidence, part=part)
             for part, words in enumerate(projected.ranges)
         ]
     return sorted(found, key=lambda label: (label.words, label.number)), notes
@@ -149,46 +141,41 @@ def read_json_labels(path: str | Path, texts: Iterator[str] | None, find: WordFi
         if record.get("text", text) != text:
             raise NormalignError(f"{place}: 'text' is not the line of the source file")
         known = known or "spans" in record
-        spans = [_label_span(span, text, place) for span in record.get("spans", [])]
         words = find(text)
         starts, ends = [start for start, _ in words], [end for _, end in words]
         labels = []
-        for count, span in enumerate(spans):
-            first = bisect.bisect_right(ends, span.start)
-            labels.append(Label((first, max(first, bisect.bisect_left(starts, span.end))), span.label, count))
-        yield Side(text, words, labels, spans)
+        for count, span in enumerate(record.get("spans", [])):
+            fields = span if isinstance(span, dict) and isinstance(span.get("label"), str) else {}
+            start, end = fields.get("start"), fields.get("end")
+            if type(start) is not int or type(end) is not int:
+                raise NormalignError(f"{place}: {str(span)[:60]!a} is not a span with start, end and label")
+            if not 0 <= start <= end <= len(text):
+                raise NormalignError(
+                    f"{place}: span {start}-{end} is outside the line, which has {len(text)} characters"
+                )
+            first = bisect.bisect_right(ends, start)
+            touched = first, max(first, bisect.bisect_left(starts, end))
+            labels.append(Label(touched, fields["label"], count, characters=(start, end), record=fields))
+        yield Side(text, words, labels)
     if texts is not None and next(texts, None) is not None:
         raise NormalignError(f"{display_name(path)}: fewer lines than in the source file")
     if number and not known:
         raise NormalignError(f"{display_name(path)}: no line has 'spans', a list of start, end and label")
 
 
-def _label_span(span: object, text: str, place: str) -> LabelSpan:
-    fields = span if isinstance(span, dict) and isinstance(span.get("label"), str) else {}
-    start, end = fields.get("start"), fields.get("end")
-    if type(start) is not int or type(end) is not int:
-        raise NormalignError(f"{place}: {str(span)[:60]!a} is not a span with start, end and label")
-    if not 0 <= start <= end <= len(text):
-        raise NormalignError(f"{place}: span {start}-{end} is outside the line, which has {len(text)} characters")
-    return LabelSpan(start, end, fields["label"], fields)
-
-
-def write_json_labels(
-    handle: TextIO, target: Side, source: Side, labels: Sequence[Label], notes: Sequence[LabelNote]
-) -> None:
+def write_json_labels(handle: TextIO, target: Side, labels: Sequence[Label], notes: Sequence[LabelNote]) -> None:
     """One line: the target's text and spans; each keeps the keys of its source span."""
-    spans = source.spans
     found = [
         {
-            **spans[label.number].record,
+            **label.record,
             "start": target.words[label.words[0]][0],
             "end": target.words[label.words[1] - 1][1],
             "confidence": round(label.confidence, 4),
-            "source": [spans[label.number].start, spans[label.number].end],
+            "source": label.characters,
         }
         for label in labels
     ]
-    lost = [spans[note.label.number].record for note in notes if note.what == "lost"]
+    lost = [note.label.record for note in notes if note.what == LOST]
     record = {"text": target.text, "spans": found, **({"lost": lost} if lost else {})}
     print(json.dumps(record, ensure_ascii=False), file=handle)
 
@@ -226,9 +213,11 @@ def read_conll(path: str | Path, *, word_column: int = 1, label_column: int = -1
 def _conll_side(rows: Sequence[tuple[str, str]]) -> Side:
     ends = list(itertools.accumulate(len(word) + 1 for word, _ in rows))
     words = [(end - len(word) - 1, end - 1) for end, (word, _) in zip(ends, rows, strict=True)]
-    labels = from_bio([label for _, label in rows])
-    spans = [LabelSpan(words[label.words[0]][0], words[label.words[1] - 1][1], label.name) for label in labels]
-    return Side(" ".join(word for word, _ in rows), words, labels, spans)
+    labels = [
+        replace(label, characters=(words[label.words[0]][0], words[label.words[1] - 1][1]))
+        for label in from_bio([label for _, label in rows])
+    ]
+    return Side(" ".join(word for word, _ in rows), words, labels)
 
 
 def write_conll(handle: TextIO, target: Side, labels: Sequence[Label]) -> list[LabelNote]:

@@ -43,18 +43,6 @@ class Entry:
     linked less often."""
 
 
-@dataclass(frozen=True)
-class Filters:
-    """Which word pairs are wanted."""
-
-    min_count: int = 1
-    min_probability: float = 0.0
-    """In both directions."""
-    min_association: float = -math.inf
-    top: int | None = None
-    """Most frequent targets of each source word."""
-
-
 class Lexicon:
     """Counts word pairs, one sentence pair after the other.
 
@@ -88,20 +76,31 @@ class Lexicon:
             self._put_away(sorted(self._counts.items()))
             self._counts.clear()
 
-    def entries(self, filters: Filters = Filters()) -> Iterator[Entry]:
-        """The word pairs by source word, the most frequent target first. May be called once."""
+    def entries(
+        self,
+        *,
+        min_count: int = 1,
+        min_probability: float = 0.0,
+        min_association: float = -math.inf,
+        top: int | None = None,
+    ) -> Iterator[Entry]:
+        """The word pairs by source word, the most frequent target first. May be called once.
+
+        ``min_probability`` holds in both directions; ``top``: only so many of the most frequent targets of each word.
+        """
         with self._stack:
             merged = _summed(heapq.merge(*map(_read, self._files), sorted(self._counts.items())))
-            for _, group in itertools.groupby(merged, key=lambda counted: counted[0][0]):
-                found = [entry for entry in map(self._entry, group) if _wanted(entry, filters)]
+            for source, group in itertools.groupby(merged, key=lambda counted: counted[0][0]):
+                found = []
+                for (_, target), count in group:
+                    of_source, of_target = self._sources[source], self._targets[target]
+                    association = log_likelihood_ratio(count, of_source, of_target, self.links)
+                    entry = Entry(source, target, count, count / of_source, count / of_target, association)
+                    likely = min(entry.target_given_source, entry.source_given_target) >= min_probability
+                    if count >= min_count and likely and association >= min_association:
+                        found.append(entry)
                 found.sort(key=lambda entry: (-entry.count, -entry.source_given_target, entry.target))
-                yield from found[: filters.top]
-
-    def _entry(self, counted: Counted) -> Entry:
-        (source, target), count = counted
-        of_source, of_target = self._sources[source], self._targets[target]
-        association = log_likelihood_ratio(count, of_source, of_target, self.links)
-        return Entry(source, target, count, count / of_source, count / of_target, association)
+                yield from found[:top]
 
     def _put_away(self, counted: Iterable[Counted]) -> None:
         handle = self._stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n"))
@@ -124,14 +123,6 @@ def log_likelihood_ratio(both: int, source: int, target: int, links: int) -> flo
     cells = (*rest, (links - source - target + both, links - source, links - target))
     total = 2 * sum(seen * math.log(seen * links / (row * column)) for seen, row, column in cells if seen > 0)
     return -total if both * links < source * target else total
-
-
-def _wanted(entry: Entry, filters: Filters) -> bool:
-    return (
-        entry.count >= filters.min_count
-        and min(entry.target_given_source, entry.source_given_target) >= filters.min_probability
-        and entry.association >= filters.min_association
-    )
 
 
 def _read(handle: IO[str]) -> Iterator[Counted]:

@@ -22,7 +22,7 @@ from .markup import Marked
 from .spans import LinkedPair
 
 if TYPE_CHECKING:
-    from .labels import Label, LabelSpan
+    from .labels import Label
 
 
 @dataclass(slots=True)
@@ -32,8 +32,6 @@ class Side:
     text: str
     words: Sequence[Span]
     labels: Sequence[Label] = ()
-    spans: Sequence[LabelSpan] = ()
-    """The characters of each label."""
     marked: Marked | None = None
     """The line with its markup, where there is any to project."""
 

@@ -123,7 +123,7 @@ def test_json_spans_touch_words_and_keep_their_keys(tmp_path):
     target = "here is Anna-Maria"
     found, notes = project_labels(LinkedPair(7, 5, links_of("1-2 2-3 3-4 5-0")), labels)
     handle = io.StringIO()
-    write_json_labels(handle, Side(target, unicode_words(target)), source, found, notes)
+    write_json_labels(handle, Side(target, unicode_words(target)), found, notes)
     assert json.loads(handle.getvalue()) == {
         "text": target,
         "spans": [{"start": 8, "end": 18, "label": "PER", "id": "x", "confidence": 1.0, "source": [5, 15]}],

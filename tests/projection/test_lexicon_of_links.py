@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from fairseq_normalign.projection import lexicon as module
-from fairseq_normalign.projection.lexicon import Filters, Lexicon, log_likelihood_ratio
+from fairseq_normalign.projection.lexicon import Lexicon, log_likelihood_ratio
 
 
 def random_pairs(seed, count=3000):
@@ -61,17 +61,17 @@ def test_probabilities_add_up_to_one():
 
 
 def test_filters():
-    def found(filters):
+    def found(**wanted):
         lexicon = Lexicon()
         lexicon.add(random_pairs(3))
-        return list(lexicon.entries(filters))
+        return list(lexicon.entries(**wanted))
 
-    everything = found(Filters())
-    assert found(Filters(min_count=3)) == [e for e in everything if e.count >= 3]
+    everything = found()
+    assert found(min_count=3) == [e for e in everything if e.count >= 3]
     likely = [e for e in everything if min(e.target_given_source, e.source_given_target) >= 0.05]
-    assert found(Filters(min_probability=0.05)) == likely
-    assert found(Filters(min_association=2.0)) == [e for e in everything if e.association >= 2]
-    assert max(Counter(e.source for e in found(Filters(top=2))).values()) == 2
+    assert found(min_probability=0.05) == likely
+    assert found(min_association=2.0) == [e for e in everything if e.association >= 2]
+    assert max(Counter(e.source for e in found(top=2)).values()) == 2
     assert likely
     assert len(likely) < len(everything)
 

@@ -108,9 +108,7 @@ MARKED = b'See <a href="x">the <b>page</b></a>.<br/>\n<!-- c -->a &amp; b<script
 
 def _json_labels(content: bytes, folder: Path) -> None:
     for side in read_json_labels(_file(folder, content), None, space_words):
-        labels, spans = side.labels, side.spans
-        assert len(labels) == len(spans)
-        assert all(0 <= label.words[0] <= label.words[1] <= len(side.words) for label in labels)
+        assert all(0 <= label.words[0] <= label.words[1] <= len(side.words) for label in side.labels)
 
 
 def _conll(content: bytes, folder: Path) -> None:
