@@ -1,4 +1,4 @@
-"""The one kind of error that is the user's to mend."""
+"""Errors caused by user input, and how messages are shown."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def one_line(message: object) -> str:
 
 
 def note(message: object) -> None:
-    """Say something on standard error, in one line."""
+    """Print a message on standard error, in one line."""
     print(one_line(message), file=sys.stderr)
 
 
 def json_text(value: object, indent: int | None = None) -> str:
-    """JSON in which every letter can be shown: those that could steer a terminal are escaped, as JSON allows.
+    """Return JSON in which control letters and the like are escaped, so that it can be shown in a terminal.
 
     >>> json_text(["ä", chr(0x202e)])
     '["ä", "\\\\u202e"]'
@@ -38,7 +38,7 @@ def json_text(value: object, indent: int | None = None) -> str:
 
 
 def reason_of(error: OSError) -> str:
-    """What an operating-system error says, in lower case, to follow the name of a file.
+    """Return what an operating-system error says, in lower case, to follow the name of a file.
 
     >>> reason_of(FileNotFoundError(2, "No such file or directory", "a.txt"))
     'no such file or directory'
@@ -47,7 +47,14 @@ def reason_of(error: OSError) -> str:
 
 
 class NormalignError(Exception):
-    """A mistake in what the user gave: shown as one line, exit code 2, never a traceback."""
+    """A mistake in what the user gave: shown as one line, exit code 2, never a traceback.
+
+    ``option``: the option that corrects it, by its name in Python; the command line names its flag.
+    """
+
+    def __init__(self, message: str = "", *, option: str | None = None) -> None:
+        super().__init__(message)
+        self.option = option
 
     @classmethod
     def at(cls, path: str | Path, line: int | None, message: str) -> NormalignError:

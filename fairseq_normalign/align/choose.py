@@ -48,6 +48,17 @@ def choose_by_pairs(direction: EncodedAligner, encoded: Sequence[Pair | str]) ->
 
 def sentence_of_choice(choice: ReadingChoice) -> str:
     """Return one line that says what was chosen, by what, and every doubt."""
-    by = f"by a lexicon of {choice.pairs} sentence pairs" if choice.ranked else "the default"
+    if not choice.ranked:
+        return "; ".join(choice.doubts)
     doubts = f"; unsure: {'; '.join(choice.doubts)}" if choice.doubts else ""
-    return f"reads {choice.expert}, {by}{doubts}"
+    return f"reads {choice.expert}, by a lexicon of {choice.pairs} sentence pairs{doubts}"
+
+
+def sentences_of_choices(choices: Sequence[ReadingChoice]) -> list[str]:
+    """Return a line for each direction, or one for both where there was too little text to choose by."""
+    if not any(choice.ranked for choice in choices):
+        return [sentence_of_choice(choice) for choice in choices[:1]]
+    return [
+        f"{which}{sentence_of_choice(choice)}"
+        for which, choice in zip(("", "the other direction "), choices, strict=False)
+    ]

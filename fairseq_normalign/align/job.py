@@ -20,7 +20,7 @@ from ..links.formats import pharaoh
 from ..links.formats.json_lines import AlignedPair, to_json
 from ..links.pieces import Segmentation
 from .both_directions import BitextAligner
-from .choose import choose_readings, sentence_of_choice
+from .choose import choose_readings, sentences_of_choices
 from .directions import Keep, PairAlignment
 from .doubts import SAMPLE, doubts_of_both
 
@@ -70,7 +70,7 @@ def look_at(
     choices = choose_readings(aligner, pairs) if choose else []
     return {
         "readings": [str(choice.expert) for choice in choices],
-        "said": [sentence_of_choice(choice) for choice in choices],
+        "said": sentences_of_choices(choices),
         "doubts": [asdict(doubt) for doubt in doubts_of_both(aligner, pairs[:SAMPLE])],
     }
 
@@ -96,6 +96,7 @@ def align_window(
     for pair, result in zip(window.pairs, results, strict=True):
         result.lines = result.lines or aligner.forward.lines(pair)
     counts.update(Counter(result.skipped for result in results if result.skipped))
+    counts["links"] += sum(len(result.links) for result in results)
     part = Part(outputs.texts(results), counts)
     if outputs.layers:
         part.record = []

@@ -34,6 +34,7 @@ VERBS = {
     "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "view": "show alignments in the terminal, as figures, as an HTML page, or as a report in a folder",
     "analyze": "say what attention and its heads do with a text",
+    "completion": "print a script that completes verbs and options in a shell",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }
 """Verb -> the line that --help shows. :func:`verb_module` has a class ``Options`` and ``run(options)``, which
@@ -138,7 +139,7 @@ def _guarded(name: str, run: Callable[[], int]) -> int:
         with explained_imports():
             return run()
     except NormalignError as error:
-        return _mistake(name, error)
+        return _mistake(name, f"{error}: --{error.option.replace('_', '-')}" if error.option else error)
     except BrokenPipeError:
         _silence_stdout()
         return 141  # what a shell reports for a program that SIGPIPE ended

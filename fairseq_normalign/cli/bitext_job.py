@@ -14,7 +14,15 @@ from ..jobs import Bitext, Parts, Place, Workers, digest
 from ..links.experts import VOTE, Expert, parse_expert
 from ..options import SPEED, TEXT, option, options, output, part_of, positive
 from ..version import __version__
-from .shared import ADVICE, BitextOptions, ModelOptions, prepare_torch, progress_bar, report_unknown_pieces
+from .shared import (
+    ADVICE,
+    MANY_UNKNOWN,
+    BitextOptions,
+    ModelOptions,
+    prepare_torch,
+    progress_bar,
+    report_unknown_pieces,
+)
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -79,6 +87,20 @@ class Job:
                 f"{empty} empty on one side, {long} longer than the model's positions"
             )
         report_unknown_pieces(f"normalign {self.verb}", counts)
+        aligned = counts.get("pairs", 0) - empty - long
+        if "links" in counts and not counts["links"] and aligned:
+            note(f"normalign {self.verb}: warning: 0 links in {aligned} pairs: {self._why_no_links(counts)}")
+
+    def _why_no_links(self, counts: Mapping[str, int]) -> str:
+        options = self.workers.setup.options
+        if counts.get("unknown source pieces", 0) > MANY_UNKNOWN * counts.get("source pieces", 0):
+            return "the model does not know most of the pieces; is it a model of these languages, with these codes?"
+        if options.floor is not None:
+            return f"no word pair has an agreement above --floor {options.floor:g}"
+        return (
+            "no word of the model's attention stands out; has it been trained long enough? "
+            "--decide argmax links each target word to its best source word"
+        )
 
 
 @contextmanager
@@ -117,8 +139,8 @@ def _settled(args: JobOptions, job: Job, choose: bool) -> list[Expert | None]:
     found = part.record if part else job.workers.call(look_at, sample, choose)
     if job.parts is not None and part is None:
         job.parts.write(name, Part(record=found))
-    for which, said in zip(("", "the other direction "), found["said"], strict=False):
-        note(f"normalign {job.verb}: {which}{said}")
+    for said in found["said"]:
+        note(f"normalign {job.verb}: {said}")
     for doubt in found["doubts"]:
         note(f"normalign {job.verb}: warning: {doubt['text']}; {ADVICE[doubt['kind']]}")
     return args.given_readings([parse_expert(text) for text in found["readings"]])

@@ -20,7 +20,8 @@ from ..analysis.decisions import check_gold
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output
 from ..links.decide import Link
-from ..links.gold import Gold, read_gold, read_links
+from ..links.formats import Lengths, in_step, open_alignment
+from ..links.gold import Gold, golds_of, read_links
 from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..options import MODEL, READS, FilePath, option, options, output, positive, written
 from ..show.figures import figure_format
@@ -111,10 +112,10 @@ def run(args: Options) -> None:
     prepare_torch(args)
     ways, added = _check(args)
     methods = method_list(args.methods)
-    pairs, golds = _read(args)
+    pairs, golds, gold = _read(args)
     sampling = Sampling(args.bootstrap, args.seed)
     if args.factors:
-        text = _factors(args, pairs, golds, sampling)
+        text = _factors(args, pairs, golds, gold, sampling)
         with open_output(args.output) as handle:
             handle.write(text)
         return
@@ -133,7 +134,7 @@ def run(args: Options) -> None:
         for path, reverse in zip(args.paths, reverses or [None] * len(args.paths), strict=True)
     ]
     found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
-    found = replace(found, signature=_signature(args, len(golds)))
+    found = replace(found, signature=_signature(args, gold, len(golds)))
     if args.figure:
         draw_layers(found.layers, args.figure)
     with open_output(args.output) as handle:
@@ -180,16 +181,20 @@ def _texts(args: Options) -> TextFiles:
     return {"source": args.source, "target": args.target} if usable else {}
 
 
-def _read(args: Options) -> tuple[list[TextPair], list[Gold]]:
+def _read(args: Options) -> tuple[list[TextPair], list[Gold], str]:
+    """Return the pairs, their gold, and how the gold was read."""
     from ..jobs import Bitext
 
-    golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **_texts(args))
+    with open_alignment(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold")) as file:
+        lengths = Lengths(_texts(args).get("source"), _texts(args).get("target"))
+        golds = golds_of(links for (block,) in in_step([file], lengths) for links in block.sentences())
+        gold = file.signature
     bitext = Bitext(*given_text(args))
     bitext.count()
     pairs = list(bitext.pairs())
     if len(golds) != len(pairs):
         raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {bitext.source} has {len(pairs)}")
-    return pairs[: args.limit], golds[: args.limit]
+    return pairs[: args.limit], golds[: args.limit], gold
 
 
 def _links(args: Options, file: str, sentences: int) -> Sequence[Sequence[Link]]:
@@ -221,7 +226,7 @@ def _seed(
     return seed
 
 
-def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], sampling: Sampling) -> str:
+def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], gold: str, sampling: Sampling) -> str:
     from ..align.build import load_aligner
     from ..align.comparing import measure_factors
 
@@ -230,10 +235,10 @@ def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], sa
     warn_of_text("normalign compare", aligner, pairs)
     tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold)
     style = "json" if args.json else args.style
-    return render_tables(tables, style, f"factors|{_signature(args, len(golds))}", more="more in --style tsv")
+    return render_tables(tables, style, f"factors|{_signature(args, gold, len(golds))}", more="more in --style tsv")
 
 
-def _signature(args: Options, sentences: int) -> str:
-    parts = [f"gold:{args.gold_format}", f"sentences:{sentences}", f"null:{args.null}", "merge:sum,mean"]
+def _signature(args: Options, gold: str, sentences: int) -> str:
+    parts = [f"gold:{gold}", f"sentences:{sentences}", f"null:{args.null}", "merge:sum,mean"]
     parts += [f"checkpoints:{len(args.paths)}", f"bootstrap:{args.bootstrap},seed:{args.seed}"]
     return "|".join([*parts, f"normalign:{__version__}"])

@@ -1,9 +1,9 @@
 """Translate lines and align every translation, with a fairseq checkpoint or a model of Hugging Face transformers.
 
-One line per translation, in the order of the input: its words, separated by spaces. With --nbest N there are N lines
-for each line of the input. --write-links names a file for the links of each translation, 0-based 'source-target' pairs
+One line per translation, in the order of the input: natural text, or with --tokens the words that links count,
+separated by spaces. With --nbest N there are N lines for each line of the input. --write-links names a file for the links of each translation, 0-based 'source-target' pairs
 of words (Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the
-rank, both from 1, the score (mean log-probability), the words of both sides, the links and how sure each link is.
+rank, both from 1, the score (mean log-probability), the text, the words of both sides, the links and how sure each link is.
 
 A line that is empty, or longer than the model's positions, has empty translations; their number is reported at the end.
 
@@ -58,7 +58,10 @@ class Options(ModelOptions):
     nbest: int = option(default=1, help="translations per line", parse=positive, metavar="N", group="search")
     output: str = output("the translations (standard output)")
     write_links: str | None = written("the links of each translation (Pharaoh)")
-    json: bool = option(default=False, help="write JSON lines: words, links, scores", group="writing")
+    tokens: bool = option(
+        default=False, help="write the words that links count, separated by spaces, not natural text", group="writing"
+    )
+    json: bool = option(default=False, help="write JSON lines: texts, words, links, scores", group="writing")
 
 
 def run(args: Options) -> None:
@@ -80,7 +83,7 @@ def run(args: Options) -> None:
             counts["lines"] += 1
             counts[line.skipped or "translated"] += 1
             counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
-            _write(line, args, output, links)
+            _write(line, args, aligner, output, links)
     _report(counts)
 
 
@@ -154,23 +157,25 @@ def _with_tags(marked: Marked, found: Translation, aligner: BitextAligner, entit
     return project_markup(marked, source.places, text, places, pair, entities=entities)
 
 
-def _write(line: TranslatedLine, args: Options, output: TextIO, links: TextIO | None) -> None:
+def _write(line: TranslatedLine, args: Options, aligner: BitextAligner, output: TextIO, links: TextIO | None) -> None:
     for rank in range(args.nbest):
         one = line.translations[rank] if rank < len(line.translations) else None
+        text = aligner.forward.host.natural(one.lines[1])[0] if one else ""
         if args.json:
             if one is not None:
-                output.write(json.dumps(_entry(line.number, rank, one), ensure_ascii=False) + "\n")
+                output.write(json.dumps(_entry(line.number, rank, one, text), ensure_ascii=False) + "\n")
         else:
-            output.write(" ".join(one.target if one else ()) + "\n")
+            output.write(" ".join(one.target if one else ()) + "\n" if args.tokens else text + "\n")
         if links is not None:
             links.write(pharaoh(one.links if one else ()) + "\n")
 
 
-def _entry(number: int, rank: int, one: Translation) -> dict[str, object]:
+def _entry(number: int, rank: int, one: Translation, text: str) -> dict[str, object]:
     return {
         "line": number + 1,
         "rank": rank + 1,
         "score": round(one.score, 6),
+        "text": text,
         "source": one.source,
         "target": one.target,
         "links": one.links,

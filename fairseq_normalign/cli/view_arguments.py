@@ -251,15 +251,15 @@ def _methods(args: PairOptions) -> list[str]:
 def _aligner(args: PairOptions) -> BitextAligner:
     """The model or models, with their readings chosen by the text unless they are given."""
     from ..align.build import load_aligner
-    from ..align.choose import SAMPLE, choose_readings, sentence_of_choice
+    from ..align.choose import SAMPLE, choose_readings, sentences_of_choices
     from ..align.doubts import SAMPLE as TEXT_SAMPLE
     from ..jobs import Bitext
 
     aligner = load_aligner(args)
     if wants_looks(args) and _has_files(args) and args.chooses_readings():
         choices = choose_readings(aligner, Bitext(*given_text(args)).first(SAMPLE))
-        for which, choice in zip(("", "the other direction "), choices, strict=False):
-            note(f"normalign: {which}{sentence_of_choice(choice)}")
+        for said in sentences_of_choices(choices):
+            note(f"normalign: {said}")
     if _has_files(args):
         warn_of_text("normalign", aligner, Bitext(*given_text(args)).first(TEXT_SAMPLE))
     return aligner

@@ -26,7 +26,11 @@ _POSSIBLE, _SURE, _LINK = 1, 2, 4
 
 @dataclass(frozen=True)
 class Score:
-    """Scores as fractions of 1, with the counts they come from."""
+    """Scores as fractions of 1, with the counts they come from; printed, they are in percent as on the command line.
+
+    >>> print(score([Gold(sure=frozenset({(0, 0)}), possible=frozenset())], [[(0, 0), (1, 1)]]))
+    AER 33.3, precision 50.0, recall 100.0, F 66.7 (2 links, 1 sure, 1 possible in the gold)
+    """
 
     aer: float
     precision: float
@@ -37,6 +41,11 @@ class Score:
     possible: int
     sure_hits: int
     possible_hits: int
+
+    def __str__(self) -> str:
+        values = zip(("AER", "precision", "recall", "F"), (self.aer, self.precision, self.recall, self.f), strict=True)
+        shown = ", ".join(f"{name} {100 * value:.1f}" for name, value in values)
+        return f"{shown} ({self.links} links, {self.sure} sure, {self.possible} possible in the gold)"
 
 
 def score(golds: Sequence[Gold], hypotheses: Sequence[Iterable[Link]], *, alpha: float = 0.5) -> Score:

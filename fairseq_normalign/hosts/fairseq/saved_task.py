@@ -174,7 +174,8 @@ def _check_dictionaries(settings: Any, path: Path, directory: Path) -> None:
         if not (directory / f"dict.{language}.txt").is_file():
             raise NormalignError(
                 f"{directory / f'dict.{language}.txt'}: no such dictionary; "
-                "give the directory that fairseq-preprocess wrote as the data"
+                "give the directory that fairseq-preprocess wrote",
+                option="data",
             )
 
 
@@ -184,6 +185,12 @@ def _language_pair(directory: Path, path: Path) -> tuple[str, str]:
 
     source, target = infer_language_pair(str(directory)) if directory.is_dir() else (None, None)
     if source is None or target is None:
+        if not any(directory.glob("dict.*.txt")):
+            raise NormalignError(
+                f"{path}: there are no dictionaries (dict.LANGUAGE.txt) in {directory}; "
+                "give the directory that fairseq-preprocess wrote",
+                option="data",
+            )
         raise NormalignError(
             f"{path}: does not say which languages it translates, nor do the files in {directory}; "
             "give the source and the target language"
