@@ -321,7 +321,7 @@ _LOADED: dict[str, Any] = {}
 _LOADING = threading.Lock()
 
 
-def _called(version: str, known: dict[str, str], payload: bytes) -> tuple[str | None, Any]:
+def _called(version: str, known: dict[str, str], payload: bytes) -> tuple[str | NormalignError | None, Any]:
     """In a worker: do what ``payload`` says; return the user's mistake if there is one, and the result."""
     machine = socket.gethostname()
     if version != __version__:
@@ -340,7 +340,7 @@ def _called(version: str, known: dict[str, str], payload: bytes) -> tuple[str | 
             models = _LOADED[key]
         return None, function(models, *arguments, done=nobody)
     except NormalignError as error:
-        return str(error), None
+        return NormalignError(str(error), option=error.option), None
 
 
 def _start_worker(numbers: Any, threads: int) -> None:
@@ -446,7 +446,7 @@ class Workers:
             try:
                 here.set_result((None, function(self.models, *arguments, done=self.done)))
             except NormalignError as error:
-                here.set_result((str(error), None))
+                here.set_result((error, None))
             return here
         payload = pickle.dumps((self.setup, function, arguments))
         return self._executor.submit(_called, __version__, self.known, payload)
@@ -461,7 +461,7 @@ class Workers:
                     raise _no_workers(lost) from None
                 continue
             if error is not None:
-                raise NormalignError(error)
+                raise error if isinstance(error, NormalignError) else NormalignError(error)
             found: T = result
             return found
         raise AssertionError

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import json
+import shutil
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
@@ -136,3 +140,102 @@ def test_no_output_replaces_an_input(tmp_path, ending):
     with pytest.raises(NormalignError, match="would replace it"):
         check_files(ALL["baseline"](aligner="fast_align", source=str(text), target="t", output=str(tmp_path / "out")))
     assert text.read_text() == "a\n"
+
+
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory):
+    pytest.importorskip("fairseq")
+    folder = tmp_path_factory.mktemp("toy") / "toy"
+    assert main(["try", "--copy", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture
+def given(toy):
+    return ["--path", str(toy / "de-en.pt"), "--bpe-codes", str(toy / "codes"), "--tokenizer", "moses", "--lowercase"]
+
+
+def test_a_small_text_is_one_calm_line(toy, given, tmp_path, capsys):
+    for side in ("de", "en"):
+        (tmp_path / side).write_text("".join((toy / f"text.{side}").open(encoding="utf-8").readlines()[:3]))
+    text = ["--source", str(tmp_path / "de"), "--target", str(tmp_path / "en")]
+    both = ["--reverse-path", str(toy / "en-de.pt"), "-o", str(tmp_path / "links")]
+    assert main(["align", *given, *text, *both]) == 0
+    said = "normalign align: too few pairs (3) to choose readings; using the default norms:1:awi,norms:3:awo^0.5\n"
+    assert capsys.readouterr().err == said
+    assert main(["align", *given, *text, *both, "--readings", "default", "--floor", "1"]) == 0
+    assert "0 links in 3 pairs: no word pair has an agreement above --floor 1" in capsys.readouterr().err
+
+
+def test_the_reverse_model_may_have_pieces_of_its_own(toy, given, tmp_path):
+    codes = (toy / "codes").read_text(encoding="utf-8").splitlines()
+    (tmp_path / "none").write_text(f"{codes[0]}\n{codes[-1]}\n", encoding="utf-8")
+    text = ["--source", str(toy / "text.de"), "--target", str(toy / "text.en"), "--reverse-path", str(toy / "en-de.pt")]
+    found = []
+    for number, own in enumerate(([], [toy / "codes"], [tmp_path / "none"])):
+        out = tmp_path / str(number)
+        more = ["--reverse-bpe-codes", *map(str, own)] if own else []
+        assert main(["align", *given, *text, "--readings", "default", "-o", str(out), *more]) == 0
+        found.append(out.read_text())
+    assert found[0] == found[1] != found[2]
+    pair = ("der Bürger wartet .", "the citizen waits .")
+    python = {"bpe_codes": toy / "codes", "lowercase": True, "reverse": toy / "en-de.pt"}
+    links = [
+        fairseq_normalign.load(toy / "de-en.pt", **python, reverse_bpe_codes=own).align(*pair).confidence
+        for own in ((), [toy / "codes"], tmp_path / "none")
+    ]
+    assert links[0] == links[1] != links[2]
+
+
+def test_translations_are_natural_text(toy, given, tmp_path, capsys):
+    (tmp_path / "s").write_text("Der Bürger wartet.\n", encoding="utf-8")
+    command = ["translate", *given, "--source", str(tmp_path / "s"), "--beam", "1"]
+    assert [main([*command, *more]) for more in ([], ["--tokens"], ["--json"])] == [0, 0, 0]
+    natural, tokens, entry = capsys.readouterr().out.splitlines()
+    assert natural.endswith("s.")
+    assert tokens == natural.replace(".", " .")
+    assert (json.loads(entry)["text"], json.loads(entry)["target"]) == (natural, tokens.split())
+
+
+def test_a_checkpoint_alone_asks_for_its_data_first(toy, given, tmp_path, capsys):
+    shutil.copy(toy / "de-en.pt", tmp_path)
+    text = ["--source", str(toy / "text.de"), "--target", str(toy / "text.en")]
+    assert main(["align", "--path", str(tmp_path / "de-en.pt"), *text, *given[2:]]) == 2
+    assert capsys.readouterr().err.endswith("give the directory that fairseq-preprocess wrote: --data\n")
+
+
+def test_python_and_the_command_choose_the_same_readings(toy, given, tmp_path):
+    text = [(toy / f"text.{side}").read_text(encoding="utf-8").splitlines() for side in ("de", "en")]
+    command = ["align", *given, "--source", str(toy / "text.de"), "--target", str(toy / "text.en")]
+    assert main([*command, "-o", str(tmp_path / "links")]) == 0
+    model = fairseq_normalign.load(toy / "de-en.pt", bpe_codes=toy / "codes", tokenizer="moses", lowercase=True)
+    found = [alignment.pharaoh() for alignment in model.align_many(zip(*text, strict=True))]
+    assert found == (tmp_path / "links").read_text().splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_completion_knows_verbs_flags_and_choices(shell, tmp_path, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert all(f"{verb}) words=" in script for verb in VERBS)
+    if shell == "bash":
+        ask = "COMP_WORDS=(normalign align --step a); COMP_CWORD=3; _normalign; echo ${COMPREPLY[@]}"
+        found = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+        assert found.stdout.split() == ["awo", "awi"]
+
+
+def test_the_package_is_a_program(tmp_path):
+    result = subprocess.run(
+        [sys.executable, "-m", "fairseq_normalign", "--version"], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.startswith("normalign ")
+
+
+def test_figures_and_page_in_one_run(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    for name, line in (("s", "ein Haus"), ("t", "a house"), ("links", "0-0 1-1")):
+        (tmp_path / name).write_text(line + "\n")
+    files = [f"--{flag}={tmp_path / name}" for flag, name in (("source", "s"), ("target", "t"), ("links", "links"))]
+    assert main(["view", *files, "-o", str(tmp_path / "x.svg"), "--html", str(tmp_path / "y.html")]) == 0
+    assert (tmp_path / "x.svg").stat().st_size > 1000
+    assert (tmp_path / "y.html").stat().st_size > 1000

@@ -65,6 +65,7 @@ class Job:
     parts: Parts | None
     readings: list[Expert | None]
     bar: tqdm
+    floor: float | None = None
     before: int = 0
     """Pairs that were shown as done in a pass before."""
 
@@ -92,11 +93,10 @@ class Job:
             note(f"normalign {self.verb}: warning: 0 links in {aligned} pairs: {self._why_no_links(counts)}")
 
     def _why_no_links(self, counts: Mapping[str, int]) -> str:
-        options = self.workers.setup.options
         if counts.get("unknown source pieces", 0) > MANY_UNKNOWN * counts.get("source pieces", 0):
             return "the model does not know most of the pieces; is it a model of these languages, with these codes?"
-        if options.floor is not None:
-            return f"no word pair has an agreement above --floor {options.floor:g}"
+        if self.floor is not None:
+            return f"no word pair has an agreement above --floor {self.floor:g}"
         return (
             "no word of the model's attention stands out; has it been trained long enough? "
             "--decide argmax links each target word to its best source word"
@@ -119,7 +119,7 @@ def opened_job(args: JobOptions, verb: str, bitext: Bitext, *, vote: float = VOT
     bar = progress_bar(args, total, " pairs")
     try:
         with bar, Workers(setup, place, done=bar.update) as workers:
-            job = Job(verb, bitext, total, workers, parts, [], bar)
+            job = Job(verb, bitext, total, workers, parts, [], bar, args.floor)
             job.readings = _settled(args, job, args.chooses_readings())
             yield job
     except BaseException:

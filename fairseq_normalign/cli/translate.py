@@ -1,9 +1,10 @@
 """Translate lines and align every translation, with a fairseq checkpoint or a model of Hugging Face transformers.
 
 One line per translation, in the order of the input: natural text, or with --tokens the words that links count,
-separated by spaces. With --nbest N there are N lines for each line of the input. --write-links names a file for the links of each translation, 0-based 'source-target' pairs
-of words (Pharaoh). With --json the output has one JSON object per translation instead: the number of the line and the
-rank, both from 1, the score (mean log-probability), the text, the words of both sides, the links and how sure each link is.
+separated by spaces. With --nbest N there are N lines for each line of the input. --write-links names a file for the
+links of each translation, 0-based 'source-target' pairs of words (Pharaoh). With --json the output has one JSON object
+per translation instead: the number of the line and the rank, both from 1, the score (mean log-probability), the text,
+the words of both sides, the links and how sure each link is.
 
 A line that is empty, or longer than the model's positions, has empty translations; their number is reported at the end.
 
