@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.dump import Dump, DumpWriter
+from fairseq_normalign.links.dump import DumpWriter
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.show.sources import (
-    named_paths,
     open_dumps,
     pairs_of_dumps,
     pairs_of_files,
@@ -56,10 +55,6 @@ def test_only_wanted_sentences_are_read(tmp_path, pairs):
     assert [pair.id for pair in pairs_of_dumps(dumps, wanted={1})] == [1]
     with pytest.raises(NormalignError, match="there is no sentence 9; there are 3"):
         list(pairs_of_dumps(dumps, wanted={8}))
-
-
-def test_ids_of_a_dump(tmp_path, pairs):
-    assert Dump(write_dump(tmp_path / "d", pairs, "norms")).ids() == [(2, 0), (1, 0), (0, 0)]
 
 
 def test_dumps_of_different_sentences_are_refused(tmp_path, pairs, make):
@@ -122,11 +117,3 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         list(pairs_of_files(*sides, soft={"m": [np.ones((1, 2, 2))] * 2}))
     with pytest.raises(NormalignError, match="other: link 5-0"):
         list(with_links(pairs_of_files(*sides), {"other": [[(5, 0, True)]]}))
-
-
-def test_names(tmp_path):
-    (tmp_path / "a=b").touch()
-    odd = str(tmp_path / "a=b")
-    assert named_paths(["x", "n=x", odd])[0][0] is None
-    assert named_paths(["n=x"])[0][0] == "n"
-    assert named_paths([odd])[0][0] is None
