@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -80,6 +81,9 @@ def test_a_report_scores_what_was_decided_as_align_and_score_do(tiny_pair, gold,
     index = (tmp_path / "r" / "index.html").read_text(encoding="utf-8")
     assert "AER both directions: " in index
     assert ", : " not in index
+    table = index.split("AER of every layer")[1].split("</table>")[0]
+    cells = [float(cell) for cell in re.findall(r"<td>(?:<b>)?([\d.]+)", table)]
+    assert re.findall(r"<b>([\d.]+)</b>", table)[0] == str(min(cells))
     table = json.loads((tmp_path / "r" / "table.json").read_text())
     rows = {system["name"]: system for system in table["systems"]}
     assert rows["both directions"]["figure"]["aer"] == 0
