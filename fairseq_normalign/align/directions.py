@@ -14,7 +14,7 @@ from ..jobs import TextPair
 from ..links.decide import Link, decide, normalized
 from ..links.pieces import Span
 from ..links.words import BatchOfWords
-from ..text.batching import batches_by_length
+from ..text.encoding import batches_by_length
 from .aligner import AlignedPair, Aligner
 
 

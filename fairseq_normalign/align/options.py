@@ -19,7 +19,7 @@ from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..links.words import STEPS
 from ..options import MODEL, READS, FilePath, FilePaths, check_choices, option, options, part_of, paths, positive
 from ..text.options import TextOptions
-from ..text.tags import TAGS
+from ..text.vocabulary import TAGS
 
 AUTO, DEFAULT = "auto", "default"
 """Readings that are chosen by the text, and those that suit most models."""

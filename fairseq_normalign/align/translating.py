@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from ..hosts.protocol import EMPTY, TOO_LONG, Hypothesis, Pair
 from ..links.decide import Link
-from ..text.batching import batches_by_length
-from ..text.encoding import Line
+from ..text.encoding import Line, batches_by_length
 from .both_directions import BitextAligner
 
 WINDOW = 512

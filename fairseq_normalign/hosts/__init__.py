@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..text.tags import TAGS
+from ..text.vocabulary import TAGS
 
 if TYPE_CHECKING:
     from ..text.options import TextOptions

@@ -18,7 +18,7 @@ from ..errors import NormalignError
 from ..methods.block import VARIANTS, mixing_ratio
 from ..methods.norms import transformed_gram, transformed_norms
 from ..methods.records import AttentionBlock
-from ..text.batching import batches_by_length
+from ..text.encoding import batches_by_length
 from .protocol import EMPTY, TOO_LONG
 
 TextPair = tuple[str, str]

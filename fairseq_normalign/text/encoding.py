@@ -11,8 +11,7 @@ from typing import Protocol
 from ..links.pieces import Segmentation, Sentence, Span, crosses_words, segment
 from .offsets import piece_ranges, piece_spans, piece_texts
 from .subwords import AlreadyPieces, SentencePiece, Splitter, SubwordNmt
-from .tags import TAGS
-from .vocabulary import NUMBERS, Dictionary
+from .vocabulary import NUMBERS, TAGS, Dictionary
 from .words import WordFinder, join_unspaced, lowered, may_be_unspaced, places_of, space_words, spaced_words, words_at
 
 CACHED_WORDS = 40_000
@@ -20,6 +19,17 @@ CACHED_WORDS = 40_000
 
 LONGEST_WORD = 1000
 """Letters; what is longer is no word but damage. It is one unknown piece: splitting it would take very long."""
+
+
+SHARED_LINES, LONGEST_SHARED = 4096, 2000
+"""Lines, and letters of a line, whose words are remembered: both directions tokenize the lines of a window."""
+
+
+@functools.lru_cache(SHARED_LINES)
+def _tokenized(tokenizer: Callable[[str], list[str]], line: str, start: int, text: str) -> tuple[list[str], list[Span]]:
+    """Return the words that the tokenizer makes of a text, and their places in the line, where the text has a start."""
+    words = tokenizer(text)
+    return words, [(start + one, start + other) for one, other in places_of(line[start:], words)]
 
 
 @dataclass(frozen=True)
@@ -112,9 +122,8 @@ class LineEncoder:
         given = given if places is None else [place for place in places if place[0] >= given[0][0]]
         words = words_at(line, given)
         if self._tokenizer is not None and places is None and words:
-            words = self._tokenizer(" ".join(words))
-            start = given[0][0]
-            given = [(start + one, start + other) for one, other in places_of(line[start:], words)]
+            tokenize = _tokenized if len(line) <= LONGEST_SHARED else _tokenized.__wrapped__
+            words, given = tokenize(self._tokenizer, line, given[0][0], " ".join(words))
         if self._lowercase:
             words = [word.lower() for word in words]
         if isinstance(self._splitter, SentencePiece) and may_be_unspaced(line):
@@ -256,3 +265,20 @@ def line_of_pieces(
     ranges = piece_ranges(words, spans)
     by_word = Segmentation(tuple(words_at(text, words)) if ranges else (), tuple(ranges), sentence.by_word.specials)
     return Line(indices, Sentence(sentence.pieces, by_word, sentence.by_piece), text, tuple(words))
+
+
+def batches_by_length(sizes: Sequence[tuple[int, int]], max_tokens: int) -> list[list[int]]:
+    """Return the positions of pairs of like length, in batches of at most ``max_tokens`` pieces per side with padding.
+
+    ``sizes`` are the lengths of source and target. A pair that is longer by itself is a batch by itself. Pairs are
+    sorted by their longer side, so that neither side has much padding.
+    """
+    found: list[list[int]] = []
+    longest = 0
+    for position in sorted(range(len(sizes)), key=lambda position: (max(sizes[position]), sizes[position])):
+        longest = max(longest, *sizes[position])
+        if not found or (len(found[-1]) + 1) * longest > max_tokens:
+            found.append([])
+            longest = max(sizes[position])
+        found[-1].append(position)
+    return found

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from ..errors import MissingExtra, NormalignError
 from ..files import read_lines, words_of
+
+if TYPE_CHECKING:
+    from subword_nmt.apply_bpe import BPE
 
 
 class Splitter(Protocol):
@@ -33,8 +37,8 @@ class AlreadyPieces:
         return list(words)
 
 
-REMEMBERED = 1000
-"""Words whose pieces subword-nmt keeps in memory; the encoder of lines keeps more, and needs these no second time."""
+REMEMBERED = 20_000
+"""Words whose pieces subword-nmt keeps in memory, for the model of the other direction, which splits the same words."""
 
 
 class SubwordNmt:
@@ -43,11 +47,8 @@ class SubwordNmt:
     scheme = "subword_nmt"
 
     def __init__(self, codes: str | Path) -> None:
-        from subword_nmt.apply_bpe import BPE
-
-        lines = _with_version(_merges(codes))
         try:
-            self._bpe = BPE(io.StringIO("\n".join(lines) + "\n", newline="\n"))
+            self._bpe = _bpe("\n".join(_with_version(_merges(codes))) + "\n")
         except (ValueError, IndexError, SystemExit) as error:
             raise NormalignError(f"{codes}: not the codes of subword-nmt ({error})") from None
 
@@ -56,6 +57,14 @@ class SubwordNmt:
         if len(self._bpe.cache) > REMEMBERED:  # it would remember every word of a text of any length
             self._bpe.cache.clear()
         return self._bpe.segment_tokens(list(words))
+
+
+@functools.lru_cache(4)
+def _bpe(codes: str) -> BPE:
+    """Return subword-nmt's splitter of these codes; two models with the same codes share it and what it remembers."""
+    from subword_nmt.apply_bpe import BPE
+
+    return BPE(io.StringIO(codes, newline="\n"))
 
 
 def _merges(codes: str | Path) -> list[str]:
@@ -123,12 +132,19 @@ class MosesTokenizer:
         from sacremoses import MosesTokenizer as Moses
 
         self._moses = Moses(lang=language)
+        self._key = language, name
         as_fairseq = name == "fairseq-moses"
         self._options = {"escape": as_fairseq, "aggressive_dash_splits": as_fairseq}
 
     def __call__(self, line: str) -> list[str]:
         """The words of a raw line."""
-        return [word for token in self._moses.tokenize(line, **self._options) for word in words_of(token)]
+        return words_of(" ".join(self._moses.tokenize(line, **self._options)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MosesTokenizer) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
 
 
 class MosesDetokenizer:

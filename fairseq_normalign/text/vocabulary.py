@@ -8,7 +8,9 @@ from typing import Protocol
 
 from ..errors import NormalignError
 from ..links.pieces import Sentence, segment
-from .tags import TAGS
+
+TAGS = r"__\w+__|<2\w+>|>>\w+<<|\[\w\w_\w\w\]|<lang:\w+>"
+"""Language tags as they are commonly written; they count as tags only in front of a sentence."""
 
 
 class Dictionary(Protocol):

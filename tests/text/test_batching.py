@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairseq_normalign.text.batching import batches_by_length
+from fairseq_normalign.text.encoding import batches_by_length
 
 sizes = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=30)
 

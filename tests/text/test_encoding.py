@@ -5,7 +5,7 @@ from fairseq.data import Dictionary
 
 from fairseq_normalign.text.encoding import LineEncoder
 from fairseq_normalign.text.options import TextOptions
-from fairseq_normalign.text.subwords import AlreadyPieces, SubwordNmt
+from fairseq_normalign.text.subwords import AlreadyPieces, MosesTokenizer, SubwordNmt
 
 
 @pytest.fixture
@@ -43,6 +43,21 @@ def test_codes_keep_every_word_apart(dictionary, tmp_path):
         assert line.sentence.by_word.words == ("haus", "das@@", "haus")
         assert [stop - start for start, stop in line.sentence.by_word.spans][::2] == [2, 2]
         assert line.indices[:2] == [dictionary.index("ha@@"), dictionary.index("us")]
+
+
+def test_two_directions_tokenize_a_text_once(dictionary, tmp_path, monkeypatch):
+    codes = tmp_path / "codes"
+    codes.write_text("#version: 0.2\nu s</w>\nh a\ns h</w>\n", encoding="utf-8")
+    counted, tokenize = [], MosesTokenizer.__call__
+    monkeypatch.setattr(MosesTokenizer, "__call__", lambda self, line: counted.append(line) or tokenize(self, line))
+    lines = ["Das Haus, das.", "Haus - ", "x" * 3000]
+    found = []
+    for _ in range(2):  # the models of two directions
+        encode = LineEncoder(dictionary, SubwordNmt(codes), tokenizer=MosesTokenizer("de"), lowercase=True)
+        found.append([encode(line) for line in lines])
+    assert found[0] == found[1]
+    assert counted == [*(line.replace("- ", "-") for line in lines), lines[2]]  # a very long line is not remembered
+    assert found[0][0].given_words == ("Das", "Haus", ",", "das", ".")
 
 
 def test_an_empty_line_has_no_words(dictionary):

@@ -12,7 +12,7 @@ import numpy as np
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...files import read_lines
-from ...text.tags import TAGS
+from ...text.vocabulary import TAGS
 
 OVERWRITE = "#fairseq:overwrite"
 _ENTRY = re.compile(rf"(?P<symbol>.+) (?P<count>[0-9]{{1,18}})(?P<overwrite> {OVERWRITE})?")

@@ -16,8 +16,7 @@ from ...links.pieces import Span
 from ...text.encoding import Line, LineEncoder, line_of_pieces
 from ...text.options import TextOptions
 from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
-from ...text.tags import TAGS
-from ...text.vocabulary import Vocabulary, scheme_of_dictionary
+from ...text.vocabulary import TAGS, Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair

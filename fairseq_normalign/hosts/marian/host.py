@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import MissingExtra, NormalignError
 from ...options import paths
 from ...text.options import TextOptions
-from ...text.tags import TAGS
+from ...text.vocabulary import TAGS
 from ..options import ModelOptions
 from .files import Found, found_files
 from .text import Pieces

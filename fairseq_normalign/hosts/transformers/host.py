@@ -16,7 +16,7 @@ from ...text.encoding import Line
 from ...text.offsets import piece_ranges
 from ...text.options import TextOptions
 from ...text.subwords import MosesDetokenizer
-from ...text.tags import TAGS
+from ...text.vocabulary import TAGS
 from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair

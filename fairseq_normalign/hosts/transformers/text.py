@@ -14,7 +14,7 @@ from typing import Any
 from ...links.pieces import Segmentation, Sentence, Span
 from ...text.encoding import CACHED_WORDS, LONGEST_WORD, Line
 from ...text.offsets import piece_ranges, piece_spans, piece_texts, pieces_of_words
-from ...text.tags import TAGS
+from ...text.vocabulary import TAGS
 from ...text.words import (
     WordFinder,
     join_unspaced,
