@@ -16,7 +16,7 @@ import numpy as np
 
 import fairseq_normalign
 from fairseq_normalign import toy
-from fairseq_normalign.align.every_reading import read_pairs
+from fairseq_normalign.align.survey import read_pairs
 from fairseq_normalign.links.pieces import Sentence
 from fairseq_normalign.links.read_pair import ReadPair, soft_of
 from fairseq_normalign.links.readings import MethodReading, Reading

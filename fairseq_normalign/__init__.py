@@ -36,7 +36,7 @@ from .requirements import explained_imports
 from .version import __version__
 
 if TYPE_CHECKING:
-    from .aligned_pair import Alignment, TranslationCheck
+    from .alignment import Alignment, TranslationCheck
     from .errors import NormalignError
     from .interface import AlignmentModel, list_methods, load
     from .links.dump import Dump
@@ -65,13 +65,13 @@ __all__ = [
 ]
 
 _PLACES = {
-    "Alignment": "aligned_pair",
+    "Alignment": "alignment",
     "AlignmentModel": "interface",
     "Dump": "links.dump",
     "Gold": "links.gold",
     "NormalignError": "errors",
     "Score": "links.score",
-    "TranslationCheck": "aligned_pair",
+    "TranslationCheck": "alignment",
     "list_methods": "interface",
     "load": "interface",
     "read_gold": "links.gold",

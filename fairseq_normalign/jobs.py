@@ -35,6 +35,7 @@ from concurrent.futures import (
     Executor,
     Future,
     ProcessPoolExecutor,
+    ThreadPoolExecutor,
     wait,
 )
 from dataclasses import dataclass, field
@@ -247,8 +248,9 @@ class Parts:
             except OSError as error:
                 raise NormalignError(f"{self.folder}: {reason_of(error)}") from None
 
-    def __bool__(self) -> bool:
-        return self.folder.is_dir() and any(self.folder.iterdir())
+    def windows(self) -> int:
+        """Return how many windows are kept."""
+        return sum(path.name[0].isdigit() for path in self.folder.glob("*-*")) if self.folder.is_dir() else 0
 
     def remove(self) -> None:
         """Remove the parts; the folder too, unless it holds files of somebody else."""
@@ -389,15 +391,22 @@ class Workers:
     """
 
     def __init__(
-        self, setup: Setup, place: Place | None = None, *, executor: Executor | None = None, done: Count = nobody
+        self,
+        setup: Setup,
+        place: Place | None = None,
+        *,
+        executor: Executor | None = None,
+        models: Any = None,
+        done: Count = nobody,
     ) -> None:
+        """``models``: what the setup loads, if that is loaded already; threads share it."""
         self.setup = setup
         self.place = place or Place()
         self.done = done
         self._given = executor
         self._executor: Executor | None = executor
         self._stack = contextlib.ExitStack()
-        self._models: Any = None
+        self._models = models
         self.is_here = executor is None and self.place.is_here
         self.ahead = 1 if self.is_here else AHEAD * max(2, self.place.processes)
         self._known: dict[str, str] | None = None
@@ -443,13 +452,20 @@ class Workers:
         """Call a function; a mistake of the user is an error of the future."""
         if self._executor is None:
             here: Future[Any] = Future()
-            try:
-                here.set_result((None, function(self.models, *arguments, done=self.done)))
-            except NormalignError as error:
-                here.set_result((error, None))
+            here.set_result(self._here(function, arguments, self.done))
             return here
+        if isinstance(self._executor, ThreadPoolExecutor):
+            return self._executor.submit(self._here, function, arguments, nobody)
         payload = pickle.dumps((self.setup, function, arguments))
         return self._executor.submit(_called, __version__, self.known, payload)
+
+    def _here(
+        self, function: Callable[..., Any], arguments: tuple[object, ...], done: Count
+    ) -> tuple[NormalignError | None, Any]:
+        try:
+            return None, function(self.models, *arguments, done=done)
+        except NormalignError as error:
+            return error, None
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Call a function and wait for what it returns."""
@@ -617,7 +633,9 @@ def _result(entry: _Entry) -> Any:
     error, result = entry.future.result()
     if error is not None:
         first = entry.window.first
-        raise NormalignError(f"lines {first + 1} to {first + len(entry.window.pairs)}: {error}")
+        lines = f"lines {first + 1} to {first + len(entry.window.pairs)}: "
+        option = getattr(error, "option", None)
+        raise NormalignError(f"{'' if str(error).startswith('line ') else lines}{error}", option=option)
     return result
 
 

@@ -35,10 +35,10 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "show": {"torch", "fairseq"},
 }
-COMMON = {"errors", "files", "half_precision", "jobs", "options", "requirements", "version"}
+COMMON = {"alignment", "errors", "files", "half_precision", "jobs", "options", "requirements", "version"}
 
 
-TOP = {"__init__", "__main__", "aligned_pair", "interface", *COMMON}
+TOP = {"__init__", "__main__", "interface", *COMMON}
 """Modules that stand in no room: the public interface, and what every room may use."""
 HOSTS_OF = {"fairseq": ("hosts/fairseq", "models", "tasks"), "transformers": ("hosts/transformers", "hosts/marian")}
 """The only places that import a toolkit."""

@@ -1,106 +1,456 @@
-"""Batches in, aligned sentence pairs out: one way that serves fairseq's commands and ours."""
+"""The engine: encoded pairs through the model of one direction or the models of both, to alignments."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import contextlib
+import copy
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
 
 import numpy as np
+import torch
 
-from ..hosts.protocol import Batch, HostModel
+from .. import jobs
+from ..alignment import Alignment
+from ..errors import NormalignError
+from ..files import words_of
+from ..hosts import load_host
+from ..hosts.options import ModelOptions
+from ..hosts.protocol import Pair
+from ..jobs import Count, Part, TextPair, Window, nobody
 from ..links.decide import Link, decide
-from ..links.experts import Expert
-from ..links.pieces import Sentence
-from ..links.readings import EACH, Place, Reading
-from ..links.words import BatchOfWords, to_words, to_words_of_batch
-from .options import AlignmentOptions
-from .reader import Reader
+from ..links.dump import DumpWriter
+from ..links.experts import AGREEMENT_FLOOR, VOTE, Expert, vote, with_posterior
+from ..links.formats import pharaoh
+from ..links.pieces import Segmentation, Span
+from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
+from ..options import input_files, paths, result_options
+from ..text.options import TextOptions
+from ..text.vocabulary import check_words_known
+from .model import Decided, Model
+from .options import ALIKE, LoadOptions
+
+Votes = Sequence[Sequence[Link]]
+"""The links of another aligner for one pair, (source, target): of one direction, or forward and backward."""
+Posteriors = Sequence[tuple[np.ndarray, np.ndarray]]
+"""For each pair, how probable a statistical aligner finds each pair of words: [T, S] and [S, T]."""
+DIFFERENT = "different words"
+"""Why a translation is left unaligned: the model of the other direction splits it into other words."""
 
 
 @dataclass(frozen=True)
-class AlignedPair:
-    """A sentence pair and what was read of it."""
+class Setup:
+    """What the models of one direction or of both are loaded from, as plain data that can be sent to a worker."""
 
-    source: Sentence
-    target: Sentence
-    steps: Mapping[Place, np.ndarray]
-    """[T + 1 decoder steps, S source positions] for each place that was read, [H, T + 1, S] for every head."""
-    expert: Expert
-    """The readings that decide."""
-    options: AlignmentOptions
+    options: LoadOptions
+    vote: float = VOTE
+    """How many times the share of a word counts that another aligner linked."""
 
-    def soft(self, level: str = "word") -> np.ndarray:
-        """Return what decides, [target, source], at the level 'word' or 'piece'."""
-        return self._combined(level)[0]
+    def files(self) -> list[str]:
+        """Return every file and folder that results depend on."""
+        found = input_files(self.options)
+        for path, data in (
+            (self.options.path, self.options.data),
+            (self.options.reverse or self.options.path, self.options.reverse_data),
+        ):
+            folder = Path(data) if data is not None else Path(str(path).split(":")[0]).parent
+            found += map(str, folder.glob("dict.*.txt"))
+        folders = {str(data) for data in (self.options.data, self.options.reverse_data)}
+        return sorted({path for path in found if os.path.exists(path) and path not in folders})
 
-    def read(self, reading: Reading, level: str = "word") -> np.ndarray:
-        """Return one reading by itself, [target, source]; its place must have been read."""
-        return self._at(reading, level)[0]
+    def describe(self) -> object:
+        """Return every option that results depend on."""
+        return result_options(self.options), self.vote
 
-    def links(self, level: str = "word") -> list[Link]:
-        """Return the links that the expert decides on."""
-        soft, null = self._combined(level)
-        decision, floor = self.options.decision_for(self.expert)
-        return decide(soft, decision, null=null, policy=self.options.null, floor=floor)[0]
+    def load(self) -> Aligner:
+        """Load the models, with the readings that were given."""
+        options = self.options
+        warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
+        import_user_code(options)
+        options.check_choice()
+        forward = self._model(model_options(options), options.text())
+        backward = None
+        if options.reverse is not None:
+            model = model_options(options, reverse=True)
+            same = forward if model.path == str(options.path) else None
+            backward = self._model(model, options.text(reverse=True), same)
+            one, other = forward.host.languages, backward.host.languages
+            if all((*one, *other)) and one != other[::-1]:
+                raise NormalignError(
+                    f"the models translate {one[0]}-{one[1]} and {other[0]}-{other[1]}; the second one has to "
+                    f"translate {one[1]}-{one[0]}: give the model of the other direction"
+                )
+        floor = AGREEMENT_FLOOR if options.floor is None else options.floor
+        aligner = Aligner(forward, backward, options.symmetrize or ALIKE, floor=floor, vote=self.vote, setup=self)
+        return aligner.reading(options.given_readings())
 
-    @property
-    def layers(self) -> np.ndarray:
-        """What the first reading's method read of every layer: [layers, T + 1, S]."""
-        first = self.expert.readings[0]
-        head = first.head if len(self.expert.readings) == 1 else None
-        return np.stack([self.steps[place] for place in self._places(first.method, head)])
+    def _model(self, model: ModelOptions, text: TextOptions, forward: Model | None = None) -> Model:
+        """Load one model; ``forward``: the same model, loaded for the other direction."""
+        options, reading = self.options, self.options.alignment()
+        with torch.inference_mode(False):  # what is loaded there cannot be used where gradients are needed
+            same = None if forward is None else forward.host
+            host = load_host(model, text, tags=reading.tags, forward=same)
+        if options.level == "word":
+            for side in (host.source, host.target):
+                check_words_known(side.scheme)
+        return Model(host, reading, max_tokens=options.max_tokens, level=options.level)
 
-    @property
-    def heads(self) -> np.ndarray:
-        """What the first reading's method read of every head of every layer: [layers, H, T + 1, S]."""
-        return np.stack([self.steps[place] for place in self._places(self.expert.readings[0].method, EACH)])
 
-    def _places(self, method: str, head: int | None) -> list[Place]:
-        return sorted(place for place in self.steps if place.method == method and place.head == head)
+def load_aligner(options: LoadOptions) -> Aligner:
+    """Load the models that ``options`` name, with the readings that were given."""
+    return Setup(options).load()
 
-    def _combined(self, level: str) -> tuple[np.ndarray, np.ndarray]:
-        return self.expert.combine([self._at(reading, level) for reading in self.expert.readings])
 
-    def _at(self, reading: Reading, level: str) -> tuple[np.ndarray, np.ndarray]:
-        return to_words(self.steps[reading.place], self.target.at(level), self.source.at(level), reading.step)
+def own_device() -> str:
+    """Return the device of this process: its own GPU, if there is any."""
+    if not torch.cuda.is_available():
+        return "cpu"
+    return f"cuda:{jobs.WORKER % torch.cuda.device_count()}"
+
+
+def model_options(options: LoadOptions, *, reverse: bool = False) -> ModelOptions:
+    """Return what a host has to know of the model; ``reverse``: of that of the other direction."""
+    replaced = {name: getattr(options, name) for name in ("fixed_dictionary", "lang_dict", "lang_pairs")}
+    model = ModelOptions(
+        path=str(options.path),
+        data=None if options.data is None else str(options.data),
+        source_lang=options.source_lang,
+        target_lang=options.target_lang,
+        device=options.device or own_device(),
+        precision=options.precision,
+        task_options={name: str(value) for name, value in replaced.items() if value is not None},
+    )
+    if not reverse:
+        return model
+    data = None if options.reverse_data is None else str(options.reverse_data)
+    same = not options.reverse or (str(options.reverse) == model.path and data is None)
+    return model.reversed() if same else model.reversed(str(options.reverse), data)
+
+
+def import_user_code(options: LoadOptions) -> None:
+    """Import the code that the user has for fairseq."""
+    if options.user_dir:
+        from ..hosts.fairseq.patches import import_user_dirs
+
+        import_user_dirs(paths(options.user_dir))
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Pairs as the models read them."""
+
+    lines: list[Pair]
+    """Both sides as the forward model reads them."""
+    forward: list[Pair | str]
+    """The same, or why a pair cannot be aligned."""
+    backward: list[Pair | str] | None
+    """As the backward model reads them, target first; None without one."""
 
 
 class Aligner:
-    """Aligns batches with one model or an ensemble."""
+    """Aligns pairs in one direction, or in both with what they say combined."""
 
-    def __init__(self, models: Sequence[HostModel], options: AlignmentOptions) -> None:
-        self.options = options
-        self.reader = Reader(models, check=options.self_test)
-        self.expert = options.expert(self.reader.layers)
+    def __init__(
+        self,
+        forward: Model,
+        backward: Model | None = None,
+        combine: str = "agreed-grow-diag",
+        *,
+        floor: float = AGREEMENT_FLOOR,
+        vote: float = VOTE,
+        setup: Setup | None = None,
+    ) -> None:
+        """``backward``: the model of the other direction; ``combine``: a name of :mod:`..links.symmetrize`.
 
-    def read_with(self, expert: Expert) -> None:
-        """From now on decide by these readings."""
-        self.expert = expert
+        ``floor``: the agreement that a link must exceed where soft alignments are multiplied; ``vote``: how many times
+        the share of a word counts that another aligner linked; ``setup``: what the models were loaded from.
+        """
+        self.forward = forward
+        self.backward = backward
+        self.combine = combine
+        self.floor = floor
+        self.vote = vote
+        self.setup = setup
 
-    def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> Iterator[AlignedPair]:
-        """Align the targets of a batch, in their order; with ``every_layer`` the decoder runs to its top."""
-        places = list(self.expert.places)
-        first = self.expert.readings[0]
-        if every_layer:
-            head = first.head if len(self.expert.readings) == 1 else None
-            places += [Place(place.method, place.layer, head) for place in self.reader.places(first.method)]
-        if heads:
-            places += self.reader.places(first.method, heads=True, whole=False)
-        for (source, target), steps in zip(batch.sentences, self.reader.read(batch, places), strict=True):
-            yield AlignedPair(source, target, steps, self.expert, self.options)
+    @property
+    def directions(self) -> list[Model]:
+        """The models, the forward one first."""
+        return [self.forward] if self.backward is None else [self.forward, self.backward]
 
-    def words(self, batch: Batch, level: str = "word") -> BatchOfWords:
-        """Return the soft alignments of a whole batch at the level 'word' or 'piece'."""
-        return self.words_of(list(self.align(batch)), level)
+    def reading(self, experts: Sequence[Expert | None], combine: str | None = None) -> Aligner:
+        """Return the same models that decide by other readings, one for each direction; None leaves one as it is."""
+        other = copy.copy(self)
+        other.combine = combine or self.combine
+        chosen = [model.reading(expert) for model, expert in zip(self.directions, experts, strict=False)]
+        other.forward, other.backward = [*chosen, *[self.forward, self.backward][len(chosen) :]][:2]  # type: ignore[assignment]
+        return other
 
-    def words_of(self, pairs: Sequence[AlignedPair], level: str = "word") -> BatchOfWords:
-        """Return what decides for many pairs at once."""
-        targets, sources = (
-            [side.at(level) for side in sides] for sides in zip(*((p.target, p.source) for p in pairs), strict=True)
-        )
-        found = [
-            to_words_of_batch([pair.steps[reading.place] for pair in pairs], targets, sources, reading.step)
-            for reading in self.expert.readings
+    def encode(self, pairs: Sequence[TextPair]) -> Encoded:
+        """Return the pairs as each direction reads them; what one of them cannot align, neither does."""
+        return self._both_ways([self.forward.lines(pair) for pair in pairs], pairs)
+
+    def encode_lines(self, lines: Sequence[Pair]) -> Encoded:
+        """Return pairs that the forward model has read; the backward model reads the same words of their text."""
+        return self._both_ways(list(lines), None)
+
+    def encode_placed(self, pairs: Sequence[tuple[tuple[str, Sequence[Span]], tuple[str, Sequence[Span]]]]) -> Encoded:
+        """Return pairs of lines of which the places of the words are known: links count those."""
+        lines = [(self.forward.host.source(*source), self.forward.host.target(*target)) for source, target in pairs]
+        for given, made in zip(pairs, lines, strict=True):
+            for (text, places), line in zip(given, made, strict=True):
+                if tuple(places) != line.places:
+                    raise NormalignError(
+                        f"'{text[:60]}' has {len(places)} words, and {len(line.places)} to the model; is it in pieces, "
+                        "or does it begin with a language tag? Give natural text, and codes that make pieces of it"
+                    )
+        return self.encode_lines(lines)
+
+    def _both_ways(self, lines: list[Pair], pairs: Sequence[TextPair] | None) -> Encoded:
+        """``pairs``: what the lines were made of; None: the backward model takes over the places of their words."""
+        forward = [self.forward.checked(pair) for pair in lines]
+        if self.backward is None:
+            return Encoded(lines, forward, None)
+        host = self.backward.host
+        turned: list[Pair] = [
+            (host.source(target.text, target.places), host.target(source.text, source.places))
+            if pairs is None
+            else self.backward.lines((pairs[number][1], pairs[number][0]))
+            for number, (source, target) in enumerate(lines)
         ]
-        soft, null = self.expert.combine([(one.soft, one.null) for one in found])
-        return BatchOfWords(soft, null, found[0].sizes)
+        backward = [self.backward.checked(pair) for pair in turned]
+        for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
+            if isinstance(one, str) or isinstance(other, str):
+                backward[number] = forward[number] = one if isinstance(one, str) else other
+            elif _lengths(one, self.forward.level) != _lengths(other, self.forward.level)[::-1]:
+                if pairs is not None:
+                    raise NormalignError(
+                        f"'{pairs[number][0][:60]}': the models of the two directions split this pair into different "
+                        f"{self.forward.level}s, so their links cannot be combined; align each direction by itself"
+                    )
+                backward[number] = forward[number] = DIFFERENT
+        return Encoded(lines, forward, backward)
+
+    def align(
+        self,
+        pairs: Encoded | Sequence[TextPair],
+        *,
+        soft: bool = False,
+        read: bool = False,
+        every_layer: bool = False,
+        first: int = 0,
+        votes: Sequence[Votes] = (),
+        posteriors: Posteriors | None = None,
+        done: Count = nobody,
+    ) -> list[Alignment]:
+        """Align pairs, in their order, the first of them number ``first`` of the bitext.
+
+        ``soft``, ``read``, ``every_layer``: what is kept beside links and confidence; ``votes``: the links of another
+        aligner for each pair; ``done`` is told how many pairs after each batch.
+        """
+        encoded = pairs if isinstance(pairs, Encoded) else self.encode(pairs)
+        is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
+        alone = self.backward is None and posteriors is None and not votes
+        given = self.forward.options.decision
+        decision = None if alone else "argmax" if is_soft else given or "argmax"
+        needs_soft = soft or (is_soft and not alone)
+        forward = self.forward.decide(
+            encoded.forward,
+            soft=needs_soft,
+            read=read,
+            every_layer=every_layer,
+            first=first,
+            decision=decision,
+            done=done,
+        )
+        backward: Sequence[Decided | None] = [None] * len(forward)
+        if self.backward is not None and encoded.backward is not None:
+            backward = self.backward.decide(encoded.backward, soft=needs_soft, first=first, decision=decision)
+        results = []
+        for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
+            reason = encoded.forward[number]
+            if one is None:
+                results.append(Alignment.of(encoded.lines[number], skipped=reason if isinstance(reason, str) else None))
+                continue
+            if alone:
+                links, confidence, shares = one.links, one.confidence, one.soft
+            elif is_soft:
+                links, confidence, shares = self._agreed(
+                    one, other, votes[number] if votes else None, posteriors[number] if posteriors else None
+                )
+            else:
+                assert other is not None
+                links, confidence, shares = *self._symmetrized(one, other), None
+            sides = tuple(side.soft for side in (one, other) if side is not None and side.soft is not None)
+            results.append(
+                Alignment.of(
+                    encoded.lines[number],
+                    links,
+                    confidence,
+                    soft=shares if soft else None,
+                    directions=sides if soft else (),
+                    read=one.read,
+                )
+            )
+        return results
+
+    def _agreed(
+        self,
+        forward: Decided,
+        backward: Decided | None,
+        votes: Votes | None,
+        learned: tuple[np.ndarray, np.ndarray] | None,
+    ) -> tuple[list[Link], list[float], np.ndarray]:
+        """The confidence of a link is the geometric mean of its shares in the two directions."""
+        sides = [_of_linked(one) for one in (forward, backward) if one is not None]
+        if learned is not None:
+            sides = [with_posterior(side, one) for side, one in zip(sides, learned, strict=False)]
+        if votes is not None:
+            links = votes[0], [(target, source) for source, target in votes[-1]]
+            sides = [vote(side, one, self.vote) for side, one in zip(sides, links, strict=False)]
+        if backward is None:
+            decision, floor = self.forward.options.decision_for(self.forward.expert)
+            found, shares = decide(sides[0], decision, floor=floor)
+            soft = sides[0]
+        else:
+            decision = self.forward.options.decision or self.combine
+            found, shares = decide(sides[0], decision, backward=sides[1], floor=self.floor)
+            soft = shares
+        return found, [float(shares[target, source]) for source, target in found], soft
+
+    def _symmetrized(self, forward: Decided, backward: Decided) -> tuple[list[Link], list[float]]:
+        """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""
+        reverse = [(source, target) for target, source in backward.links]
+        links = symmetrize(forward.links, reverse, self.combine)
+        first = dict(zip(forward.links, forward.confidence, strict=True))
+        second = dict(zip(reverse, backward.confidence, strict=True))
+        return links, [(first.get(link, 0.0) + second.get(link, 0.0)) / 2 for link in links]
+
+    @contextlib.contextmanager
+    def counting(self) -> Iterator[Counter[str]]:
+        """Count, while this lasts, the pieces of each side of the forward model, and those that it does not know."""
+        counts: Counter[str] = Counter()
+        sides = {"source": self.forward.host.source, "target": self.forward.host.target}
+        before = {name: (side.seen, side.unknown) for name, side in sides.items()}
+        yield counts
+        for name, side in sides.items():
+            counts[f"{name} pieces"] += side.seen - before[name][0]
+            counts[f"unknown {name} pieces"] += side.unknown - before[name][1]
+
+    @contextlib.contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
+        coders = [coder for model in self.directions for coder in (model.host.source, model.host.target)]
+        before = [(coder, coder.seen, coder.unknown) for coder in coders]
+        try:
+            yield
+        finally:
+            for coder, seen, unknown in before:
+                coder.seen, coder.unknown = seen, unknown
+
+
+def _lengths(pair: Pair, level: str) -> list[int]:
+    return [len(line.sentence.at(level).words) for line in pair]
+
+
+def _of_linked(decided: Decided) -> np.ndarray:
+    """[target, source]: the soft alignment, with nothing for target words that the direction leaves unaligned."""
+    assert decided.soft is not None
+    linked = np.zeros((len(decided.soft), 1), dtype=bool)
+    linked[[target for _, target in decided.links]] = True
+    return np.where(linked, decided.soft, 0)
+
+
+# -- a window of the command ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What is written about every pair: links always, and one line in each of the other files that are asked for."""
+
+    scores: bool = False
+    soft: bool = False
+    layers: bool = False
+    json: bool = False
+    """Links as JSON lines, with both texts and the places of their words."""
+    words: bool = False
+    """The words that links count, of each side."""
+
+    def texts(self, results: Sequence[Alignment]) -> list[str]:
+        """Return one text per file."""
+        lines = [[result.json() if self.json else pharaoh(result.links) for result in results]]
+        if self.scores:
+            lines.append([" ".join(f"{value:.4f}" for value in result.confidence) for result in results])
+        if self.soft:
+            rows = [[] if result.soft is None else result.soft.tolist() for result in results]
+            lines.append([" ".join(",".join(f"{value:.6f}" for value in row) for row in one) for one in rows])
+        if self.words:
+            sides = [result.lines for result in results if result.lines is not None]
+            lines += [[" ".join(line.given_words) for line in side] for side in zip(*sides, strict=True)]
+        return ["".join(f"{line}\n" for line in file) for file in lines]
+
+
+def align_window(
+    aligner: Aligner,
+    window: Window,
+    readings: Sequence[Expert | None],
+    outputs: Outputs,
+    posteriors: Posteriors | None = None,
+    *,
+    done: Count = nobody,
+) -> Part:
+    """Align a window with these readings."""
+    votes = [[_links(line) for line in lines] for lines in window.beside]
+    with aligner.counting() as counts:
+        encoded = aligner.encode(window.pairs)
+    results = aligner.reading(readings).align(
+        encoded,
+        soft=outputs.soft,
+        every_layer=outputs.layers,
+        first=window.first,
+        votes=votes,
+        posteriors=posteriors,
+        done=done,
+    )
+    counts.update(result.skipped for result in results if result.skipped)
+    counts["links"] += sum(len(result.links) for result in results)
+    part = Part(outputs.texts(results), counts)
+    if outputs.layers:
+        part.record = []
+        for number, read in enumerate((result.read for result in results), start=window.first):
+            if read is not None:
+                sides = read.source, read.target
+                part.record.append([number, [side.pieces for side in sides], [astuple(side.by_word) for side in sides]])
+                part.arrays[str(number)] = read.layers
+    return part
+
+
+def _links(line: str) -> list[Link]:
+    """The links of a line in Pharaoh format, 0-based."""
+    found = []
+    for word in words_of(line):
+        match = re.fullmatch(r"([0-9]{1,9})-([0-9]{1,9})", word)
+        if match is None:
+            raise NormalignError(f"'{word[:60]}' among the links to vote is not i-j, two positions counted from 0")
+        found.append((int(match[1]), int(match[2])))
+    return found
+
+
+def add_to_dump(dump: DumpWriter, part: Part) -> None:
+    """Add the layers of a window to a dump."""
+    for number, (source_pieces, target_pieces), sides in part.record:
+        source, target = (
+            Segmentation(tuple(words), tuple(map(tuple, spans)), tuple(specials)) for words, spans, specials in sides
+        )
+        dump.add(
+            number,
+            source_pieces=source_pieces,
+            target_pieces=target_pieces,
+            source=source,
+            target=target,
+            layers=part.arrays[str(number)],
+        )

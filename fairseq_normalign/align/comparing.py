@@ -22,12 +22,9 @@ from ..links.readings import Reading
 from ..links.score import Counts, count_links
 from ..links.symmetrize import symmetrize
 from ..links.words import to_words
-from .both_directions import BitextAligner
-from .decisions import Survey
-from .directions import Direction, Keep
-
-EncodedSides = tuple[list[Pair | str], list[Pair | str] | None]
-"""The pairs as each direction reads them, the reason where one cannot be aligned."""
+from .aligner import Aligner, Encoded
+from .model import Model
+from .survey import Survey
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Progress:
 
 
 def measure(
-    aligner: BitextAligner,
+    aligner: Aligner,
     pairs: Sequence[TextPair],
     methods: Sequence[str],
     *,
@@ -54,26 +51,26 @@ def measure(
     ``soft`` keeps the soft alignments, which agreement needs. ``two_looks``: the method whose readings are chosen by a
     lexicon of the pairs and multiplied; None, or a method that is not among ``methods``, leaves those rows out.
     """
-    encoded = forward_pairs, backward_pairs = aligner.encode(pairs)
+    encoded = aligner.encode(pairs)
     shown = progress or Progress()
-    forward, speed = _decisions(aligner.forward, forward_pairs, methods, soft, shown)
+    forward, speed = _decisions(aligner.forward, encoded.forward, methods, soft, shown)
     seed = Seed(forward, speed=speed)
-    if aligner.backward is not None and backward_pairs is not None:
-        seed.backward = _decisions(aligner.backward, backward_pairs, methods, soft, shown)[0]
+    if aligner.backward is not None and encoded.backward is not None:
+        seed.backward = _decisions(aligner.backward, encoded.backward, methods, soft, shown)[0]
     if two_looks is not None and two_looks in methods:
         seed.more = _two_looks(aligner, encoded, seed, two_looks)
     return seed
 
 
 def _decisions(
-    direction: Direction,
+    model: Model,
     encoded: Sequence[Pair | str],
     methods: Sequence[str],
     soft: bool,
     progress: Progress,
 ) -> tuple[list[PairDecisions | None], dict[str, float]]:
     """-> the decisions on every pair, and pairs per second by method."""
-    survey = Survey(direction, methods)
+    survey = Survey(model, methods)
     survey.warm_up(encoded)
     survey.reader.on_method = progress.on_method
     decisions = survey.decide(encoded, soft=soft, done=progress.done)
@@ -83,19 +80,16 @@ def _decisions(
     return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
 
 
-def _two_looks(
-    aligner: BitextAligner, encoded: EncodedSides, seed: Seed, method: str
-) -> dict[tuple[str, str], list[list[Link]]]:
+def _two_looks(aligner: Aligner, encoded: Encoded, seed: Seed, method: str) -> dict[tuple[str, str], list[list[Link]]]:
     """Links by (name, direction): of the forward model alone, and of both directions."""
-    sides = [(aligner.forward, seed.forward), (aligner.backward, seed.backward)]
-    for direction, decided in sides:
-        if direction is not None and decided is not None:
-            present = [pair for pair in decided if pair is not None]
-            layers = direction.aligner.reader.layers
-            direction.aligner.read_with(choose_readings(present, layers=layers, method=method).expert)
-    both = BitextAligner(aligner.forward, aligner.backward, "agreed-grow-diag", floor=aligner.floor)
-    found = both.align_sides(*encoded, keep=Keep(read=aligner.backward is not None))
-    name = f"{TWO_LOOKS} {aligner.forward.aligner.expert}"
+    experts = [
+        choose_readings([pair for pair in decided if pair is not None], layers=model.layers, method=method).expert
+        for model, decided in zip(aligner.directions, (seed.forward, seed.backward), strict=False)
+        if decided is not None
+    ]
+    both = aligner.reading(experts, combine="agreed-grow-diag")
+    found = both.align(encoded, read=aligner.backward is not None)
+    name = f"{TWO_LOOKS} {both.forward.expert}"
     if aligner.backward is None:
         return {(name, "forward"): [pair.links for pair in found]}
     alone = [pair.read.links(aligner.forward.level) if pair.read else [] for pair in found]
@@ -103,7 +97,7 @@ def _two_looks(
 
 
 def measure_factors(
-    aligner: BitextAligner,
+    aligner: Aligner,
     pairs: Sequence[TextPair],
     golds: Sequence[Gold],
     *,
@@ -117,27 +111,27 @@ def measure_factors(
     ``name``: the file of the gold.
     """
     encoded = aligner.encode(pairs)
-    directions = [("forward", aligner.forward, encoded[0], list(golds))]
-    if aligner.backward is not None and encoded[1] is not None:
-        directions.append(("reverse", aligner.backward, encoded[1], reversed_golds(golds)))
+    directions = [("forward", aligner.forward, encoded.forward, list(golds))]
+    if aligner.backward is not None and encoded.backward is not None:
+        directions.append(("reverse", aligner.backward, encoded.backward, reversed_golds(golds)))
     sides: dict[str, dict[tuple[str, str, str], Expert]] = {}
     softs: dict[str, list[dict[Expert, tuple[np.ndarray, np.ndarray]]]] = {}
-    for which, direction, side, its_golds in directions:
-        decided, _ = _decisions(direction, side, METHODS, False, progress or Progress())
+    for which, model, side, its_golds in directions:
+        decided, _ = _decisions(model, side, METHODS, False, progress or Progress())
         check_gold(name, its_golds, decided)
-        sides[which] = _experts_of_factors(direction, decided, its_golds)
+        sides[which] = _experts_of_factors(model, decided, its_golds)
         experts = list(dict.fromkeys(sides[which].values()))
         softs[which] = [{} for _ in side]
-        for numbers, batch in direction.batches(side):
-            read = direction.aligner.reader.read(batch, [place for one in experts for place in one.places])
+        for numbers, batch in model.batches(side):
+            read = model.reader.read(batch, [place for one in experts for place in one.places])
             for number, steps, sentences in zip(numbers, read, batch.sentences, strict=True):
-                source, target = (one.at(direction.level) for one in sentences)
+                source, target = (one.at(model.level) for one in sentences)
                 for expert in experts:
                     softs[which][number][expert] = expert.combine(
                         [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
                     )
 
-    null = aligner.forward.aligner.options.null
+    null = aligner.forward.options.null
     counts: dict[Combination, Counts] = {}
     readings: dict[Combination, str] = {}
     for choices in sides["forward"]:
@@ -172,14 +166,14 @@ def measure_factors(
 
 
 def _experts_of_factors(
-    direction: Direction, decided: Sequence[PairDecisions | None], golds: Sequence[Gold]
+    model: Model, decided: Sequence[PairDecisions | None], golds: Sequence[Gold]
 ) -> dict[tuple[str, str, str], Expert]:
     """What is read for each look, method and place (see :mod:`..analysis.factors`)."""
     scores = DirectionScores(golds, [decided], DEFAULT_SAMPLING)
     present = [pair for pair in decided if pair is not None]
     found = {}
     for method in METHODS:
-        choice = choose_readings(present, layers=direction.aligner.reader.layers, method=method)
+        choice = choose_readings(present, layers=model.reader.layers, method=method)
         best: dict[str, list[Reading]] = {"layer": [], "head": [], "chosen": []}
         for step in ("awi", "awo"):
             best["layer"].append(Reading(method, scores.best_layers((method, step))[0], None, step))

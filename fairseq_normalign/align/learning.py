@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
-
 from ..analysis.hmm import HmmAligner
 from ..analysis.hmm_text import Shares, Words
 from ..jobs import Count, Part, Window, nobody
 from ..links.decide import normalized
 from ..links.experts import Expert
-from .both_directions import BitextAligner
-from .directions import Keep
-
-Posteriors = list[tuple[np.ndarray, np.ndarray]]
-"""For each pair of a window, how probable each pair of words is in both directions: [T, S] and [S, T]."""
+from .aligner import Aligner, Posteriors
 
 
 def words_of_window(
-    aligner: BitextAligner,
+    aligner: Aligner,
     window: Window,
     readings: Sequence[Expert | None] = (),
     looks: bool = False,
@@ -35,16 +29,14 @@ def words_of_window(
         host = aligner.forward.host
         lines = [(host.source(source), host.target(target)) for source, target in window.pairs]
         return Part(record=[[line.sentence.by_word.words for line in pair] for pair in lines])
-    aligner.read_with(readings)
-    forward, backward = aligner.encode(window.pairs)
-    sides = [(aligner.forward, forward)]
-    if aligner.backward is not None and backward is not None:
-        sides.append((aligner.backward, backward))
-    found = [side.align(encoded, keep=Keep(soft=True), decision="argmax") for side, encoded in sides]
+    aligner = aligner.reading(readings)
+    encoded = aligner.encode(window.pairs)
+    sides = zip(aligner.directions, (encoded.forward, encoded.backward or []), strict=False)
+    found = [model.decide(side, soft=True, decision="argmax") for model, side in sides]
     part = Part(record=[])
-    for pair, *read in zip(forward, *found, strict=True):
+    for pair, *read in zip(encoded.forward, *found, strict=True):
         if not isinstance(pair, str):
-            soft = [one.soft for one in read if one.soft is not None]
+            soft = [one.soft for one in read if one is not None and one.soft is not None]
             part.arrays[f"{len(part.record)} forward"] = soft[0]
             part.arrays[f"{len(part.record)} backward"] = normalized(soft[0].T) if len(soft) == 1 else soft[1]
             part.record.append([line.sentence.by_word.words for line in pair])

@@ -9,25 +9,31 @@ import torch
 from torch import Tensor
 
 from ..analysis.attention_batch import PAD, Observed, ObservedLayer, Projections
+from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.decisions import check_gold
 from ..errors import NormalignError
 from ..hosts.observer import Observer, check_observed, observe
 from ..hosts.protocol import Batch, Pair
 from ..jobs import TextPair
+from ..links.gold import Gold
 from ..methods.records import AttentionBlock
-from .directions import Direction
+from ..methods.relevance import head_relevance, propagate
+from ..methods.rules import AlphaBeta
+from .model import Model
+from .survey import Survey
 
 
 class PairObserver(Observer):
     """One kind of attention of an encoder-decoder, by forced decoding."""
 
-    def __init__(self, direction: Direction, kind: str) -> None:
+    def __init__(self, model: Model, kind: str) -> None:
         super().__init__()
-        if len(direction.models) > 1:
+        if len(model.models) > 1:
             raise NormalignError("one checkpoint can be analyzed at a time, not an ensemble")
-        self.direction = direction
+        self.pair_model = model
         self.kind = kind
-        self.model = direction.models[0]
-        source, target = direction.host.inventories()
+        self.model = model.models[0]
+        source, target = model.host.inventories()
         self.queries = source if kind == "encoder" else target
         self.keys = target if kind == "decoder" else source
 
@@ -35,7 +41,7 @@ class PairObserver(Observer):
         """Return what attention did on the pairs, in batches."""
         encoded = self._encode(lines)
         first, self._lines_before = self._lines_before, self._lines_before + len(lines)
-        for places, batch in self.direction.batches(encoded):
+        for places, batch in self.pair_model.batches(encoded):
             layers = self._layers_of(batch, mixing)
             check_observed(layers, [first + place for place in places])
             source = _numbered(batch.source_tokens, batch.source_padding)
@@ -56,13 +62,13 @@ class PairObserver(Observer):
         return layers
 
     def _encode(self, lines: Sequence[TextPair]) -> list[Pair | str]:
-        encoded = self.direction.encode(lines)
+        encoded = self.pair_model.encode(lines)
         self.skipped.update(pair for pair in encoded if isinstance(pair, str))
         return encoded
 
     def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
         """Return the pieces of both sides, whether they can be aligned or not."""
-        host = self.direction.host
+        host = self.pair_model.host
         encoded = [(host.source(source), host.target(target)) for source, target in lines]
         sources = np.array([piece for source, _ in encoded for piece in source.indices], dtype=int)
         targets = np.array([piece for _, target in encoded for piece in target.indices], dtype=int)
@@ -76,3 +82,32 @@ class PairObserver(Observer):
 def _numbered(tokens: Tensor, padding: Tensor) -> np.ndarray:
     """[B, T], with PAD for padding."""
     return tokens.masked_fill(padding, PAD).cpu().numpy()
+
+
+LRP_ALPHA = 0.5
+"""The alpha of the alpha-beta rule, as Voita et al. chose it."""
+
+
+def relevance_of_heads(model: Model, pairs: Sequence[TextPair], kind: str) -> list[np.ndarray]:
+    """The mean share of each head in the relevance of its layer, over all target words: a layer each, [H]."""
+    host = model.models[0]
+    total, words = None, 0
+    for _, batch in model.batches(model.encode(pairs)):
+        with host.view(batch) as view:
+            shares = head_relevance(propagate(view, AlphaBeta(LRP_ALPHA)), view.steps)[kind].cpu().numpy()
+        count = int(view.steps.sum())
+        total = shares * count if total is None else total + shares * count
+        words += count
+    if total is None:
+        raise NormalignError("none of the pairs can be read: each is empty or longer than the model's positions")
+    return list(total / words)
+
+
+def error_of_heads(
+    model: Model, pairs: Sequence[TextPair], golds: Sequence[Gold], *, name: str = "gold"
+) -> dict[tuple[str, str], list[np.ndarray]]:
+    """The AER of each head alone by method and step: a layer each, [H]. ``name``: the file of the gold."""
+    decisions = Survey(model, ("weights", "norms")).decide(model.encode(pairs))
+    check_gold(name, golds, decisions)
+    found = compare(golds, [Seed(decisions)], sampling=Sampling(samples=2))
+    return {(row.method, row.step): [np.array(layer) for layer in row.aer] for row in found.heads}

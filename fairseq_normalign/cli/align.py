@@ -107,7 +107,7 @@ class Options(JobOptions):
 
 def run(args: Options) -> None:
     _check(args)
-    from ..align.job import Outputs, add_to_dump, align_window
+    from ..align.aligner import Outputs, add_to_dump, align_window
 
     outputs = _outputs(args)
     wanted = Outputs(
@@ -118,16 +118,14 @@ def run(args: Options) -> None:
         words=bool(args.write_words),
     )
     vote = args.vote_weight or (VOTE_BESIDE_HMM if args.learn else VOTE)
-    with (
-        contextlib.ExitStack() as stack,
-        opened_job(args, "align", Bitext(*given_text(args), beside=args.vote), vote=vote) as job,
-    ):
-        hmm, learned_from = _learned(args, job) if args.learn else (None, "")
+    bitext = Bitext(*given_text(args), beside=args.vote)
+    with contextlib.ExitStack() as stack, opened_job(args, "align", bitext, vote=vote) as job:
+        hmm, learned_from = _learned(args, job, bitext) if args.learn else (None, "")
         dump = stack.enter_context(DumpWriter(args.dump, method=args.method)) if args.dump else None
         counts = jobs.run(
             job.workers,
             align_window,
-            job.bitext.windows(),
+            bitext.windows(),
             outputs,
             job.readings,
             wanted,
@@ -141,19 +139,19 @@ def run(args: Options) -> None:
     job.report(counts, "an empty line")
 
 
-def _learned(args: Options, job: Job) -> tuple[HmmAligner, str]:
+def _learned(args: Options, job: Job, bitext: Bitext) -> tuple[HmmAligner, str]:
     """Return the HMM that was learned from the text, and what stands for everything it was learned from."""
     from ..align.learning import learned, words_of_window
 
     looks = args.learn == "looks"
-    pairs = itertools.chain(job.bitext.pairs(), read_parallel(*args.learn_from) if args.learn_from else iter(()))
+    pairs = itertools.chain(bitext.pairs(), read_parallel(*args.learn_from) if args.learn_from else iter(()))
     files = [path for path in (*given_text(args), *(args.learn_from or ())) if path]
     name = digest([jobs.fingerprint(path) for path in files], looks)
     parts = job.parts if looks else None
     windows = jobs.windows_of(pairs)
     found = jobs.mapped(job.workers, words_of_window, windows, job.readings, looks, parts=parts, job=job.digest(name))
     if looks:
-        job.bar.total = None if args.learn_from or job.total is None else 2 * job.total
+        job.bar.total = None if args.learn_from or job.bar.total is None else 2 * job.bar.total
     hmm = learned(_shown(job, found) if looks else (part for _, part in found))
     job.before = job.bar.n
     return hmm, name

@@ -145,7 +145,7 @@ def _check(args: Options) -> None:
 
 
 def _observer(args: Options) -> Observer:
-    from ..align.build import model_options
+    from ..align.aligner import model_options
     from ..hosts import host_of
 
     options = model_options(args)
@@ -169,16 +169,14 @@ def _observer(args: Options) -> Observer:
 
 
 def _pair_observer(args: Options) -> Observer:
-    from ..align.build import make_direction, model_options
+    from ..align.aligner import load_aligner
     from ..align.observing import PairObserver
-    from ..align.options import AlignmentOptions
 
     if args.mask:
         raise NormalignError("--mask is for masked language models; this model translates")
     if args.what != "singular" and args.target is None:
         raise NormalignError("this model translates: give its --target too")
-    direction = make_direction(model_options(args), args.text(), AlignmentOptions(), max_tokens=args.max_tokens)
-    return PairObserver(direction, args.attention or "cross")
+    return PairObserver(load_aligner(args).forward, args.attention or "cross")
 
 
 def _analysis(args: Options, observer: Observer) -> Analysis:
@@ -287,14 +285,13 @@ def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
     """AER and relevance, where they were asked for."""
     if not (args.gold or args.relevance):
         return
-    from ..align.head_importance import error_of_heads, relevance_of_heads
-    from ..align.observing import PairObserver
+    from ..align.observing import PairObserver, error_of_heads, relevance_of_heads
 
     if not isinstance(observer, PairObserver):
         raise NormalignError("--gold and --relevance need a model that translates")
     pairs = [pair for window in _windows(args) for pair in window]
     if args.relevance:
-        heads.extra["relevance"] = relevance_of_heads(observer.direction, pairs[: args.relevance], observer.kind)
+        heads.extra["relevance"] = relevance_of_heads(observer.pair_model, pairs[: args.relevance], observer.kind)
     if args.gold:
         if observer.kind != "cross":
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
@@ -304,7 +301,7 @@ def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {given_text(args)[0]} has {len(pairs)}")
         for (method, step), layers in error_of_heads(
-            observer.direction, pairs, golds[: len(pairs)], name=args.gold
+            observer.pair_model, pairs, golds[: len(pairs)], name=args.gold
         ).items():
             heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
-from ..align.options import LoadOptions
+from ..align.options import AUTO, LoadOptions
 from ..errors import NormalignError, note
 from ..files import is_stream
-from ..jobs import Bitext, Parts, Place, Workers, digest
+from ..jobs import Bitext, Part, Parts, Place, TextPair, Workers, digest
 from ..links.experts import VOTE, Expert, parse_expert
 from ..options import SPEED, TEXT, option, options, output, part_of, positive
 from ..version import __version__
@@ -33,8 +33,8 @@ EMPTY, TOO_LONG = "empty", "too long"
 
 
 @options
-class JobOptions(BitextOptions, ModelOptions):
-    """A bitext, models, and where the work is done."""
+class WorkerOptions(ModelOptions):
+    """Models, and where the work is done."""
 
     GROUP: ClassVar = "workers"
     processes: int = option(
@@ -54,13 +54,18 @@ class JobOptions(BitextOptions, ModelOptions):
     output: str = output()
 
 
+@options
+class JobOptions(BitextOptions, WorkerOptions):
+    """A bitext, models, and where the work is done."""
+
+    GROUP: ClassVar = "text"
+
+
 @dataclass
 class Job:
-    """A bitext, the workers for it, and the readings that they use."""
+    """The workers of a command, and the readings that they use."""
 
     verb: str
-    bitext: Bitext
-    total: int | None
     workers: Workers
     parts: Parts | None
     readings: list[Expert | None]
@@ -104,36 +109,40 @@ class Job:
 
 
 @contextmanager
-def opened_job(args: JobOptions, verb: str, bitext: Bitext, *, vote: float = VOTE) -> Iterator[Job]:
-    """Settle everything that a job over a bitext needs: its workers, and the readings that suit the text."""
+def opened_job(args: WorkerOptions, verb: str, bitext: Bitext | None = None, *, vote: float = VOTE) -> Iterator[Job]:
+    """Settle everything that a job needs: its workers, and the readings that suit the bitext, if there is one."""
     args.check_choice()
+    if bitext is None and args.readings == AUTO:
+        raise NormalignError("readings are chosen by a bitext: find them by normalign layers, and give them here")
     if args.cluster and args.processes > 1:
         raise NormalignError("--cluster has workers of its own; leave --processes out")
-    total = bitext.count()
+    total = None if bitext is None else bitext.count()
     prepare_torch(args)
-    from ..align.build import Setup
+    from ..align.aligner import Setup
 
     setup = Setup(part_of(LoadOptions, replace(args, choice=(), reverse_readings=None)), vote)
     parts = None if is_stream(args.output) else Parts(args.output)
     place = Place(args.processes, args.threads, args.cluster, args.tls_ca, args.tls_cert, args.tls_key)
-    bar = progress_bar(args, total, " pairs")
+    bar = progress_bar(args, total, " lines" if bitext is None else " pairs")
     try:
         with bar, Workers(setup, place, done=bar.update) as workers:
-            job = Job(verb, bitext, total, workers, parts, [], bar, args.floor)
-            job.readings = _settled(args, job, args.chooses_readings())
+            job = Job(verb, workers, parts, args.given_readings(), bar, args.floor)
+            if bitext is not None:
+                job.readings = _settled(args, job, bitext.first(SAMPLE))
             yield job
     except BaseException:
-        if parts:
+        if parts and parts.windows():
             note(f"normalign {verb}: what is done is kept in {parts.folder}; the same command continues")
+        elif parts:
+            parts.remove()
         raise
 
 
-def _settled(args: JobOptions, job: Job, choose: bool) -> list[Expert | None]:
+def _settled(args: WorkerOptions, job: Job, sample: Sequence[TextPair]) -> list[Expert | None]:
     """Return the readings of each direction, chosen by the first pairs or given; say what in the text is doubtful."""
-    from ..align.job import look_at
-    from ..jobs import Part
+    from ..align.sample import look_at
 
-    sample = job.bitext.first(SAMPLE)
+    choose = args.chooses_readings()
     name = f"look-{job.digest(sample, choose)}"
     part = job.parts.read(name) if job.parts else None
     found = part.record if part else job.workers.call(look_at, sample, choose)

@@ -109,7 +109,7 @@ def _kept_files(args: Options) -> tuple[str, str]:
 
 
 def _keep(args: Options, bitext: Bitext, scores: list[float | None]) -> None:
-    from ..align.keeping import best_pairs, write_kept
+    from ..align.checking import best_pairs, write_kept
 
     which, value = args.keep
     written = [None if score is None else round(score, 6) if args.json else float(f"{score:.6g}") for score in scores]

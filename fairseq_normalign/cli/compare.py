@@ -214,7 +214,7 @@ def _seed(
     *,
     soft: bool,
 ) -> Seed:
-    from ..align.build import load_aligner
+    from ..align.aligner import load_aligner
     from ..align.comparing import Progress, measure
 
     aligner = load_aligner(replace(args, path=path, reverse=reverse))
@@ -227,7 +227,7 @@ def _seed(
 
 
 def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], gold: str, sampling: Sampling) -> str:
-    from ..align.build import load_aligner
+    from ..align.aligner import load_aligner
     from ..align.comparing import measure_factors
 
     reverse = args.reverses[0] if args.reverses else args.reverses

@@ -54,9 +54,8 @@ class Options(BitextOptions, ModelOptions):
 def run(args: Options) -> None:
     check_sides(args)
     prepare_torch(args)
-    from ..align.build import load_aligner
-    from ..align.choose import choose_readings
-    from ..align.doubts import SAMPLE
+    from ..align.aligner import load_aligner
+    from ..align.sample import SAMPLE, choose_readings
     from ..analysis.choose_readings import write_choice
     from ..jobs import Bitext
 

@@ -17,11 +17,12 @@ import contextlib
 import itertools
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TextIO
 
 from ..errors import NormalignError
 from ..files import display_name, line_without_partner, open_output, read_bitext, read_lines, words_of
+from ..jobs import Count, Part, Window, mapped, nobody, windows_of
 from ..links.formats import AlignmentFile, open_alignment
 from ..links.gold import read_gold, read_links
 from ..options import MODEL, READS, FilePath, option, options, output, written
@@ -38,11 +39,12 @@ from ..projection.markup import Marked, parse_markup
 from ..projection.pairs import PairReader, Side, linked_pairs, sides_of, two_sides, without_garbage_collection
 from ..projection.spans import GAPS, LONGEST, LinkedPair, score_spans
 from ..text.words import WordFinder, places_of, word_finder
+from .bitext_job import Job, WorkerOptions, opened_job
 from .link_files import LinkedText, format_options, reading_options, word_kind
-from .shared import ModelOptions, load_unchosen, prepare_torch
 
 if TYPE_CHECKING:
-    from ..align.both_directions import BitextAligner
+    from ..align.aligner import Aligner
+    from ..links.experts import Expert
 
 EPILOG = """\
 A pair of tags encloses the target words linked to the words in it; no word is split, nesting stays valid, each tag
@@ -51,7 +53,7 @@ comes out once, and the text is left as it is. --report names each tag or label 
 
 
 @options
-class Options(LinkedText, ModelOptions):
+class Options(LinkedText, WorkerOptions):
     """Everything that changes what is carried over and how, and what is written."""
 
     GROUP: ClassVar = "how"
@@ -155,19 +157,19 @@ def _project(args: Options) -> None:
     target_lines = read_lines(args.target) if args.target else iter(())
     if args.bitext:
         source_lines, target_lines = two_sides(args.bitext)
-    aligner = _aligner(args) if args.path else None
-    find_source, find_target = (_finder(args, aligner, side) for side in ("source", "target"))
-    sides = (
-        _marked_sides(args, source_lines, find_source)
-        if args.markup
-        else _labelled_sides(args, kind, source_lines, find_source)
-    )
-    targets = sides_of(target_lines, find_target)
     names = args.labels or args.source or args.bitext, args.target or args.bitext
     counts: Counter[str] = Counter()
     with contextlib.ExitStack() as stack:
-        if aligner is not None:
-            pairs = _aligned(aligner, sides, targets, names)
+        job = stack.enter_context(opened_job(args, "project")) if args.path else None
+        find_source, find_target = (_finder(args, job, side) for side in ("source", "target"))
+        sides = (
+            _marked_sides(args, source_lines, find_source)
+            if args.markup
+            else _labelled_sides(args, kind, source_lines, find_source)
+        )
+        targets = sides_of(target_lines, find_target)
+        if job is not None:
+            pairs = _aligned(job, sides, targets, names)
         else:
             file = stack.enter_context(_links(args, args.links[0]))
             stack.enter_context(without_garbage_collection())
@@ -182,21 +184,18 @@ def _project(args: Options) -> None:
                 counts[what] += 1
                 if report:
                     print(number, what, name, details, sep="\t", file=report)
+    if job is not None and job.parts:
+        job.parts.remove()
     _summary(args, counts)
 
 
-def _aligner(args: Options) -> BitextAligner:
-    prepare_torch(args)
-    return load_unchosen(args)
-
-
-def _finder(args: Options, aligner: BitextAligner | None, side: str) -> WordFinder:
+def _finder(args: Options, job: Job | None, side: str) -> WordFinder:
     """What finds the words of one side: --words, else the tokenizer, as align does, else spaces."""
     language = getattr(args, f"{side}_language") or getattr(args, f"{side}_lang") or "en"
     if args.words or not args.tokenizer:
         return word_finder(args.words or "spaces", language=language)
-    if aligner is not None:
-        encode = getattr(aligner.forward.host, side)
+    if job is not None:
+        encode = getattr(job.workers.models.forward.host, side)
         return lambda line: list(encode(line).places)
     from ..text.subwords import MosesTokenizer
 
@@ -205,21 +204,38 @@ def _finder(args: Options, aligner: BitextAligner | None, side: str) -> WordFind
 
 
 def _aligned(
-    aligner: BitextAligner, sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]
+    job: Job, sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]
 ) -> Iterator[tuple[int, Side, Side, LinkedPair]]:
     """Align each pair by the model; see :func:`~fairseq_normalign.projection.pairs.linked_pairs`."""
+    ahead, pairs = itertools.tee(_parallel(sources, targets, names))
+    lines = (((source.text, source.words), (target.text, target.words)) for source, target in ahead)
+    windows: Iterator[Window] = windows_of(lines, WINDOW)  # type: ignore[arg-type]
     number = 0
-    while window := list(itertools.islice(sources, WINDOW)):
-        others = list(itertools.islice(targets, len(window)))
-        if len(others) < len(window):
-            raise line_without_partner(names[0], names[1], number + len(others))
-        lines = [((s.text, s.words), (t.text, t.words)) for s, t in zip(window, others, strict=True)]
-        for source, target, found in zip(window, others, aligner.align_placed(lines), strict=True):
+    for window, part in mapped(job.workers, links_of_window, windows, job.readings, parts=job.parts, job=job.digest()):
+        for source, target in itertools.islice(pairs, len(window.pairs)):
+            links, confidence = part.record[number - window.first]
             number += 1
-            known = dict(zip(found.links, found.confidence, strict=True))
-            yield number, source, target, LinkedPair(len(source.words), len(target.words), found.links, known)
-    if next(targets, None) is not None:
-        raise line_without_partner(names[1], names[0], number)
+            found = [(one, other) for one, other in links]
+            known = dict(zip(found, confidence, strict=True))
+            yield number, source, target, LinkedPair(len(source.words), len(target.words), found, known)
+        job.done(number)
+
+
+def _parallel(sources: Iterator[Side], targets: Iterator[Side], names: tuple[str, str]) -> Iterator[tuple[Side, Side]]:
+    for number, (source, target) in enumerate(itertools.zip_longest(sources, targets)):
+        if source is None or target is None:
+            longer, shorter = names[::-1] if source is None else names
+            raise line_without_partner(longer, shorter, number)
+        yield source, target
+
+
+def links_of_window(
+    aligner: Aligner, window: Window, readings: Sequence[Expert | None], *, done: Count = nobody
+) -> Part:
+    """Align lines whose words are known; ``record`` has the links and their confidence for each pair."""
+    encoded = aligner.encode_placed(window.pairs)  # type: ignore[arg-type]
+    found = aligner.reading(readings).align(encoded, done=done)
+    return Part(record=[[one.links, one.confidence] for one in found])
 
 
 WINDOW = 256

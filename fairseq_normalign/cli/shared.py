@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ..align.options import AUTO, LoadOptions
+from ..align.options import LoadOptions
 from ..errors import NormalignError, note
 from ..files import STDIO
 from ..options import SPEED, TEXT, option, options, positive
@@ -18,7 +18,7 @@ from ..options import SPEED, TEXT, option, options, positive
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-    from ..align.both_directions import BitextAligner
+    from ..align.aligner import Aligner
     from ..jobs import TextPair
 
 MOST_THREADS = 1024
@@ -53,15 +53,6 @@ class BitextOptions:
     bitext: Any = option(default=None, help="both, with ' ||| ' or a tab between, instead", metavar="FILE", role=TEXT)
 
 
-def load_unchosen(args: LoadOptions) -> BitextAligner:
-    """Load the models with the readings that are named, or the default ones, where no text is there to choose by."""
-    from ..align.build import load_aligner
-
-    if args.readings == AUTO:
-        raise NormalignError("readings are chosen by a bitext: find them by normalign layers, and give them here")
-    return load_aligner(args)
-
-
 def check_sides(args: BitextOptions) -> None:
     """Refuse a text of which one side is missing, or that is given twice."""
     if args.bitext and (args.source or args.target):
@@ -86,7 +77,7 @@ def prepare_torch(args: ModelOptions) -> None:
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
     import torch
 
-    from ..align.build import import_user_code
+    from ..align.aligner import import_user_code
     from ..half_precision import prepare_cpu
 
     if args.threads is not None:
@@ -124,7 +115,7 @@ MANY_UNKNOWN = 0.3
 """A larger share of unknown pieces is a sign that text, codes and model do not belong together."""
 
 
-def warn_of_unknown_pieces(name: str, aligner: BitextAligner) -> None:
+def warn_of_unknown_pieces(name: str, aligner: Aligner) -> None:
     """Say so when many of the pieces that were encoded so far are unknown."""
     counts: dict[str, int] = {}
     for side, encoder in (("source", aligner.forward.host.source), ("target", aligner.forward.host.target)):
@@ -152,9 +143,9 @@ ADVICE = {
 """What to do about each kind of doubt."""
 
 
-def warn_of_text(name: str, aligner: BitextAligner, pairs: Sequence[TextPair]) -> None:
+def warn_of_text(name: str, aligner: Aligner, pairs: Sequence[TextPair]) -> None:
     """Say what in the first of these pairs does not suit the model, and what to add."""
-    from ..align.doubts import doubts_of_both
+    from ..align.sample import doubts_of_both
 
     for doubt in doubts_of_both(aligner, pairs):
         note(f"{name}: warning: {doubt.text}; {ADVICE[doubt.kind]}")

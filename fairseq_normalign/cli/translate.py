@@ -16,30 +16,33 @@ be translated are copied unchanged.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, ClassVar, TextIO
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, ClassVar
 
+from .. import jobs
 from ..errors import NormalignError
 from ..files import STDIO, check_distinct, is_stdout, open_output, read_lines, read_text
+from ..jobs import Count, Part, Window, nobody, windows_of
 from ..links.formats import pharaoh
 from ..options import TEXT, option, options, output, positive, written
 from ..projection.document import read_document
-from ..projection.inserting import MarkedTarget, project_markup
+from ..projection.inserting import project_markup
 from ..projection.markup import Marked, parse_markup
 from ..projection.spans import LinkedPair
-from .shared import ModelOptions, load_unchosen, prepare_torch, progress_bar
+from .bitext_job import WorkerOptions, opened_job
 
 if TYPE_CHECKING:
-    from ..align.both_directions import BitextAligner
-    from ..align.translating import TranslatedLine, Translation
+    from ..align.aligner import Aligner
+    from ..alignment import Alignment
+    from ..links.experts import Expert
 
 
 @options
-class Options(ModelOptions):
+class Options(WorkerOptions):
     """Everything that changes what is translated and how, and what is written."""
 
     GROUP: ClassVar = "text"
@@ -67,25 +70,34 @@ class Options(ModelOptions):
 
 def run(args: Options) -> None:
     _check(args)
-    prepare_torch(args)
-    aligner = load_unchosen(args)
-    counts: Counter[str] = Counter()
-    if args.markup or args.page:
-        _translate_marked(args, aligner, counts)
-        return
-    from ..align.translating import translate_lines
+    from ..align.translating import LINES
 
-    with contextlib.ExitStack() as stack:
-        output = stack.enter_context(open_output(args.output))
-        links = stack.enter_context(open_output(args.write_links)) if args.write_links else None
-        bar = stack.enter_context(progress_bar(args))
-        lines = read_lines(args.source)
-        for line in translate_lines(aligner, lines, beam=args.beam, nbest=args.nbest, done=bar.update):
-            counts["lines"] += 1
-            counts[line.skipped or "translated"] += 1
-            counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
-            _write(line, args, aligner, output, links)
+    page = read_document(read_text(args.page)) if args.page else None
+    lines = ((line, "") for line in (page.lines if page else read_lines(args.source)))
+    outputs = [args.output, *([args.write_links] if args.write_links else [])]
+    how = How(
+        args.beam, args.nbest, args.tokens, args.json, bool(args.write_links), args.markup or bool(args.page),
+        bool(args.page), not args.no_placeholders, args.dita,
+    )  # fmt: skip
+    with opened_job(args, "translate") as job:
+        windows, name = windows_of(lines, LINES), job.digest(asdict(how))
+        if page is None:
+            counts = jobs.run(
+                job.workers, translate_window, windows, outputs, job.readings, how,
+                parts=job.parts, job=name, done=job.done,
+            )  # fmt: skip
+        else:
+            done = jobs.mapped(job.workers, translate_window, windows, job.readings, how, parts=job.parts, job=name)
+            parts = [part for _, part in done]
+            counts = sum((Counter(part.counts) for part in parts), Counter())
+            with open_output(args.output) as output:
+                output.write(page.filled([line for part in parts for line in part.record]))
+            if job.parts:
+                job.parts.remove()
     _report(counts)
+    if how.markup:
+        found = ", ".join(f"{counts[what]} {what.removeprefix(TAG)}" for what in sorted(counts) if what.startswith(TAG))
+        print(f"normalign translate: {counts['tags']} tags{': ' + found if found else ''}", file=sys.stderr)
 
 
 def _check(args: Options) -> None:
@@ -100,82 +112,86 @@ def _check(args: Options) -> None:
         raise NormalignError("only the translations (-o) can go to standard output")
 
 
-def _translate_marked(args: Options, aligner: BitextAligner, counts: Counter[str]) -> None:
-    with open_output(args.output) as output:
-        if args.page:
-            page = read_document(read_text(args.page))
-            output.write(page.filled(list(_marked_lines(args, aligner, page.lines, counts))))
-        else:
-            for line in _marked_lines(args, aligner, read_lines(args.source), counts):
-                print(line, file=output)
-    _report(counts)
-    found = ", ".join(f"{counts[what]} {what.removeprefix(TAG)}" for what in sorted(counts) if what.startswith(TAG))
-    print(f"normalign translate: {counts['tags']} tags{': ' + found if found else ''}", file=sys.stderr)
-
-
 TAG = "tag "
 """Opens what is counted of tags that were not simply placed."""
 
 
-def _marked_lines(args: Options, aligner: BitextAligner, lines: Iterable[str], counts: Counter[str]) -> Iterator[str]:
-    """Translate lines with tags; those of a page are HTML, where ``&`` is written ``&amp;``."""
-    from ..align.translating import translate_lines
+@dataclass(frozen=True)
+class How:
+    """How lines are translated, and what is written about them."""
 
-    entities = bool(args.page)
-    originals: list[tuple[str, Marked]] = []
+    beam: int
+    nbest: int
+    tokens: bool
+    json: bool
+    links: bool
+    markup: bool
+    entities: bool
+    """The lines are those of a page, where ``&`` is written ``&amp;``."""
+    placeholders: bool
+    dita: bool
 
-    def bare() -> Iterator[str]:
-        for line in lines:
-            try:
-                marked = parse_markup(
-                    line, placeholders=not args.no_placeholders, entities=entities, protect=entities, dita=args.dita
-                )
-            except NormalignError as error:
-                raise NormalignError(f"line {len(originals) + 1}: {error}") from None
-            originals.append((line, marked))
-            yield marked.text
 
-    for line in translate_lines(aligner, bare(), beam=args.beam):
-        original, marked = originals[line.number]
-        originals[line.number] = "", Marked("", "", [])  # a text of any length is read
-        counts["lines"] += 1
-        counts[line.skipped or "translated"] += 1
-        counts["unaligned"] += sum(one.unaligned is not None for one in line.translations)
-        if not line.translations:
-            yield original
+def translate_window(
+    aligner: Aligner, window: Window, readings: Sequence[Expert | None], how: How, *, done: Count = nobody
+) -> Part:
+    """Translate the lines of a window; ``record`` has the lines of a page."""
+    from ..align.translating import translate
+
+    given = [line for line, _ in window.pairs]
+    lines, marked = given, [_parsed(line, number, how) for number, line in enumerate(given, window.first + 1)]
+    if how.markup:
+        lines = [one.text for one in marked if one is not None]
+    found = translate(aligner.reading(readings), lines, beam=how.beam, nbest=how.nbest, done=done)
+    counts: Counter[str] = Counter(lines=len(lines))
+    written: list[str] = []
+    links: list[str] = []
+    for number, result in enumerate(found):
+        counts[result if isinstance(result, str) else "translated"] += 1
+        ranked = [] if isinstance(result, str) else result
+        counts["unaligned"] += sum(one.skipped is not None for one in ranked)
+        if how.markup:
+            written.append(_with_tags(marked[number], ranked[0], aligner, how, counts) if ranked else given[number])
             continue
-        result = _with_tags(marked, line.translations[0], aligner, entities)
-        counts["tags"] += result.tags
-        counts.update(f"{TAG}{note.what}" for note in result.notes)
-        yield result.line
-
-
-def _with_tags(marked: Marked, found: Translation, aligner: BitextAligner, entities: bool) -> MarkedTarget:
-    source, (text, places) = found.lines[0], aligner.forward.host.natural(found.lines[1])
-    pair = LinkedPair(
-        len(source.places), len(places), found.links, dict(zip(found.links, found.confidence, strict=True))
-    )
-    return project_markup(marked, source.places, text, places, pair, entities=entities)
-
-
-def _write(line: TranslatedLine, args: Options, aligner: BitextAligner, output: TextIO, links: TextIO | None) -> None:
-    for rank in range(args.nbest):
-        one = line.translations[rank] if rank < len(line.translations) else None
-        text = aligner.forward.host.natural(one.lines[1])[0] if one else ""
-        if args.json:
-            if one is not None:
-                output.write(json.dumps(_entry(line.number, rank, one, text), ensure_ascii=False) + "\n")
+        texts = [aligner.forward.host.natural(one.lines[1])[0] for one in ranked if one.lines is not None]
+        missing = [""] * (how.nbest - len(ranked))
+        links += [*(pharaoh(one.links) for one in ranked), *missing]
+        if how.json:
+            entries = [_entry(window.first + number, rank, one, texts[rank]) for rank, one in enumerate(ranked)]
+            written += [json.dumps(entry, ensure_ascii=False) for entry in entries]
         else:
-            output.write(" ".join(one.target if one else ()) + "\n" if args.tokens else text + "\n")
-        if links is not None:
-            links.write(pharaoh(one.links if one else ()) + "\n")
+            written += [*([" ".join(one.target) for one in ranked] if how.tokens else texts), *missing]
+    files = ["".join(f"{line}\n" for line in some) for some in (written, links)]
+    return Part(files[: 1 + how.links], counts, record=written if how.entities else None)
 
 
-def _entry(number: int, rank: int, one: Translation, text: str) -> dict[str, object]:
+def _parsed(line: str, number: int, how: How) -> Marked | None:
+    if not how.markup:
+        return None
+    entities = how.entities
+    try:
+        return parse_markup(line, placeholders=how.placeholders, entities=entities, protect=entities, dita=how.dita)
+    except NormalignError as error:
+        raise NormalignError(f"line {number}: {error}") from None
+
+
+def _with_tags(marked: Marked | None, found: Alignment, aligner: Aligner, how: How, counts: Counter[str]) -> str:
+    assert found.lines is not None
+    assert marked is not None
+    text, places = aligner.forward.host.natural(found.lines[1])
+    known = dict(zip(found.links, found.confidence, strict=True))
+    pair = LinkedPair(len(found.source_spans), len(places), found.links, known)
+    result = project_markup(marked, found.source_spans, text, places, pair, entities=how.entities)
+    counts["tags"] += result.tags
+    counts.update(f"{TAG}{note.what}" for note in result.notes)
+    return result.line
+
+
+def _entry(number: int, rank: int, one: Alignment, text: str) -> dict[str, object]:
     return {
         "line": number + 1,
         "rank": rank + 1,
-        "score": round(one.score, 6),
+        "score": round(one.score or 0.0, 6),
         "text": text,
         "source": one.source,
         "target": one.target,

@@ -23,7 +23,7 @@ from ..links.readings import MethodReading, Reading
 from ..options import WRITES, option, options
 
 if TYPE_CHECKING:
-    from ..aligned_pair import Alignment
+    from ..alignment import Alignment
     from ..interface import AlignmentModel
     from ..links.read_pair import ReadPair
 
@@ -103,7 +103,7 @@ def _with_readings(
     model: AlignmentModel, pairs: Sequence[tuple[str, str]], found: Sequence[Alignment]
 ) -> list[ReadPair]:
     """Return the pairs with their links, and with weights and norms of every layer and head of de-en."""
-    from ..align.every_reading import read_pairs
+    from ..align.survey import read_pairs
 
     lines = ((number, *pair) for number, pair in enumerate(pairs))
     read = read_pairs(model.aligner.forward, lines, ["weights", "norms"], heads=True)

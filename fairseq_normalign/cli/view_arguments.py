@@ -30,7 +30,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
-    from ..align.both_directions import BitextAligner
+    from ..align.aligner import Aligner
 
 
 @options
@@ -223,7 +223,7 @@ def _pairs_of_model(args: PairOptions, golds: Sequence[Gold] | None, wanted: set
     lines = _lines(args, wanted)
     prepare_torch(args)
     args.check_choice()
-    from ..align.every_reading import read_looks, read_pairs
+    from ..align.survey import read_looks, read_pairs
 
     methods = _methods(args)
     aligner = _aligner(args)
@@ -248,11 +248,10 @@ def _methods(args: PairOptions) -> list[str]:
     return method_list(args.methods or "weights,norms")
 
 
-def _aligner(args: PairOptions) -> BitextAligner:
+def _aligner(args: PairOptions) -> Aligner:
     """The model or models, with their readings chosen by the text unless they are given."""
-    from ..align.build import load_aligner
-    from ..align.choose import SAMPLE, choose_readings, sentences_of_choices
-    from ..align.doubts import SAMPLE as TEXT_SAMPLE
+    from ..align.aligner import load_aligner
+    from ..align.sample import SAMPLE, choose_readings, sentences_of_choices
     from ..jobs import Bitext
 
     aligner = load_aligner(args)
@@ -260,8 +259,9 @@ def _aligner(args: PairOptions) -> BitextAligner:
         choices = choose_readings(aligner, Bitext(*given_text(args)).first(SAMPLE))
         for said in sentences_of_choices(choices):
             note(f"normalign: {said}")
+        aligner = aligner.reading(args.given_readings([choice.expert for choice in choices]))
     if _has_files(args):
-        warn_of_text("normalign", aligner, Bitext(*given_text(args)).first(TEXT_SAMPLE))
+        warn_of_text("normalign", aligner, Bitext(*given_text(args)).first(SAMPLE))
     return aligner
 
 

@@ -19,10 +19,9 @@ from fairseq.dataclass.utils import gen_parser_from_dataclass
 from fairseq.tasks import TASK_DATACLASS_REGISTRY, TASK_REGISTRY, register_task
 from omegaconf import II
 
-from ..align.aligner import Aligner
-from ..align.choose import SAMPLE, choose_by_pairs, sentence_of_choice
-from ..align.directions import EncodedAligner
+from ..align.model import Model
 from ..align.options import AUTO, AlignmentOptions
+from ..align.sample import SAMPLE, choose_by_pairs, sentence_of_choice
 from ..errors import NormalignError
 from ..hosts.fairseq.datasets import first_pairs
 from ..hosts.fairseq.frame import Frame
@@ -158,23 +157,21 @@ class AlignmentTask:
             self.target_dictionary, self._scheme(self.target_dictionary), tags=tags, ignored=ignored
         )
 
-    def build_aligner(self, models: Any, generator: Any = None) -> Aligner:
-        """Return what aligns batches of these models, its readings chosen."""
+    def build_aligner(self, models: Any, generator: Any = None) -> Model:
+        """Return what aligns batches of these models, its readings chosen by the references of the loaded split."""
         read = [FairseqModel(self.one_direction(model)) for model in models]
-        aligner = Aligner(read, self.alignment_options())
-        if self.settings.normalign_readings == AUTO:
-            self._choose_readings(aligner, self.vocabularies(generator))
-        return aligner
-
-    def _choose_readings(self, aligner: Aligner, vocabularies: tuple[Vocabulary, Vocabulary]) -> None:
-        """Choose what is read by the references of the loaded split, if there are any."""
-        direction = EncodedAligner(aligner, TaskBatches(self, aligner.reader.models, tags_in_lines=True))
+        model = Model(TaskBatches(self, read, tags_in_lines=True), self.alignment_options())
+        if self.settings.normalign_readings != AUTO:
+            return model
+        vocabularies = self.vocabularies(generator)
         for dataset in self.datasets.values():
-            pairs = [direction.checked(pair) for pair in first_pairs(dataset, vocabularies, SAMPLE)]
+            pairs = [model.checked(pair) for pair in first_pairs(dataset, vocabularies, SAMPLE)]
             if any(not isinstance(pair, str) for pair in pairs):
-                logger.info("%s", sentence_of_choice(choose_by_pairs(direction, pairs)))
-                return
-        logger.warning("no references to choose readings by; reading %s", aligner.expert.label)
+                choice = choose_by_pairs(model, pairs)
+                logger.info("%s", sentence_of_choice(choice))
+                return model.reading(choice.expert)
+        logger.warning("no references to choose readings by; reading %s", model.expert.label)
+        return model
 
     def _scheme(self, dictionary: Dictionary) -> str:
         """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""

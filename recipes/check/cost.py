@@ -20,9 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmark"))
 from measuring import in_turns
 
 from fairseq_normalign import load
-from fairseq_normalign.align.both_directions import BitextAligner
-from fairseq_normalign.align.checking import Checker, piece_log_probs, source_shares, with_empty_source
-from fairseq_normalign.align.directions import Keep
+from fairseq_normalign.align.aligner import Aligner
+from fairseq_normalign.align.checking import check, piece_log_probs, source_shares, with_empty_source
 from fairseq_normalign.analysis.check_lines import columns_of
 from fairseq_normalign.analysis.translation_check import check_pair
 from fairseq_normalign.files import read_parallel
@@ -48,16 +47,17 @@ NEEDS: dict[str, tuple[str, ...]] = {
 """What has to be run for each column."""
 
 
-def stages(aligner: BitextAligner, pairs: list[tuple[str, str]]) -> dict[str, Callable[[], Any]]:
+def stages(aligner: Aligner, pairs: list[tuple[str, str]]) -> dict[str, Callable[[], Any]]:
     """Return the pieces of work that a check consists of."""
     ahead, back = aligner.forward, aligner.backward
     assert back is not None
-    forward, backward = aligner.encode(pairs)
+    encoded = aligner.encode(pairs)
+    forward, backward = encoded.forward, encoded.backward
     assert backward is not None
-    evidence = [one.evidence for one in Checker(aligner).check(pairs) if not isinstance(one, str)]
+    evidence = [one.evidence for one in check(aligner, encoded) if not isinstance(one, str)]
     alone = with_empty_source(ahead, forward), with_empty_source(back, backward)
     return {
-        ALIGN: lambda: aligner.align_sides(list(forward), list(backward), keep=Keep(soft=True)),
+        ALIGN: lambda: aligner.align(encoded, soft=True),
         AHEAD: lambda: piece_log_probs(ahead, forward, 0),
         AHEAD_ALONE: lambda: piece_log_probs(ahead, alone[0], 0),
         BACK: lambda: piece_log_probs(back, backward, 0),

@@ -6,11 +6,9 @@ import logging
 
 import pytest
 
-from fairseq_normalign.align.choose import SAMPLE, choose_by_pairs
-from fairseq_normalign.align.directions import EncodedAligner
+from fairseq_normalign.align.sample import SAMPLE, choose_by_pairs
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.datasets import first_pairs
-from fairseq_normalign.hosts.fairseq.host import TaskBatches
 from tests.hosts.fairseq.test_recording import build
 
 
@@ -40,7 +38,7 @@ def test_by_the_references_of_the_split(loaded, bitext, caplog, monkeypatch):
         aligner = task.build_aligner([model])
     pairs = first_pairs(task.datasets["test"], task.vocabularies(), SAMPLE)
     chosen = aligner.expert
-    again = choose_by_pairs(EncodedAligner(aligner, TaskBatches(task, aligner.reader.models)), pairs)
+    again = choose_by_pairs(aligner, pairs)
     assert again.expert == chosen
     assert again.ranked
     assert f"reads {chosen}, by a lexicon of 13 sentence pairs" in caplog.text

@@ -6,13 +6,9 @@ import json
 
 import numpy as np
 
-from fairseq_normalign.align.build import make_direction
-from fairseq_normalign.align.every_reading import read_pairs
-from fairseq_normalign.align.options import AlignmentOptions
+from fairseq_normalign.align.survey import read_pairs
 from fairseq_normalign.cli import main
-from fairseq_normalign.hosts.options import ModelOptions
 from fairseq_normalign.links.words import to_words
-from fairseq_normalign.text.options import TextOptions
 
 
 def test_every_layer_and_head_in_the_order_of_the_lines(plain_checkpoint, binarized, bitext):
@@ -21,7 +17,7 @@ def test_every_layer_and_head_in_the_order_of_the_lines(plain_checkpoint, binari
     sides = ((bitext / f"small.{side}").read_text(encoding="utf-8").splitlines() for side in ("de", "en"))
     lines = [(number, *pair) for number, pair in enumerate(zip(*sides, strict=True))]
     lines.insert(2, (99, "d1", ""))  # cannot be aligned
-    direction = make_direction(ModelOptions(str(plain_checkpoint), str(binarized)), TextOptions(), AlignmentOptions())
+    direction = fairseq_normalign.load(plain_checkpoint, data=binarized).aligner.forward
     lost: list[tuple[int, str]] = []
     pairs = list(
         read_pairs(direction, lines, ["weights", "norms"], heads=True, skipped=lambda *told: lost.append(told))

@@ -8,22 +8,18 @@ import numpy as np
 import pytest
 import torch
 
-from fairseq_normalign.align.build import make_direction
-from fairseq_normalign.align.head_importance import error_of_heads, relevance_of_heads
-from fairseq_normalign.align.options import AlignmentOptions
-from fairseq_normalign.hosts.options import ModelOptions
+from fairseq_normalign import load
+from fairseq_normalign.align.observing import error_of_heads, relevance_of_heads
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.score import score
 from fairseq_normalign.methods.relevance import propagate
 from fairseq_normalign.methods.rules import AlphaBeta
-from fairseq_normalign.text.options import TextOptions
 from tests.methods.tiny_models import soft_alignments
 
 
 @pytest.fixture(scope="module")
 def direction(plain_checkpoint, binarized):
-    options = ModelOptions(str(plain_checkpoint), data=str(binarized))
-    return make_direction(options, TextOptions(), AlignmentOptions(), max_tokens=60)
+    return load(plain_checkpoint, data=binarized, max_tokens=60).aligner.forward
 
 
 @pytest.fixture(scope="module")

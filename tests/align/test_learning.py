@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from fairseq_normalign import load, read_gold, read_links, score, toy
-from fairseq_normalign.align.directions import Keep
 from fairseq_normalign.align.learning import words_of_window
 from fairseq_normalign.cli import main
 from fairseq_normalign.jobs import Bitext, windows_of
@@ -32,7 +31,7 @@ def shares(model) -> list:
 
 
 def test_each_pair_comes_with_what_both_models_give_to_its_words(model) -> None:
-    found = model.aligner.align(list(Bitext(*TEXT).pairs())[:50], keep=Keep(soft=True))
+    found = model.aligner.align(list(Bitext(*TEXT).pairs())[:50], soft=True)
     for (forward, backward, (source, target)), one in zip(shares(model), found, strict=True):
         assert forward.shape == backward.T.shape == (len(target), len(source))
         np.testing.assert_allclose(forward, one.directions[0], atol=1e-6)

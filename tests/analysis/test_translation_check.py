@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from fairseq_normalign.align.keeping import best_pairs
+from fairseq_normalign.align.checking import best_pairs
 from fairseq_normalign.analysis.check_lines import columns_of, json_line, table_line
 from fairseq_normalign.analysis.translation_check import (
     PairEvidence,

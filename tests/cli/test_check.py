@@ -59,16 +59,10 @@ def test_the_share_of_the_source_is_that_of_rollout(tiny_pair, checked, tmp_path
     row, source, target = next(
         one for one in zip(table(checked), *texts, strict=True) if "@@" not in one[2]
     )  # every word is one piece
-    read = model.aligner.align([(source, target)], keep=_everything())[0].read
+    read = model.aligner.align([(source, target)], read=True)[0].read
     shares = next(iter(read.steps.values()))[:-1].sum(axis=1)
     assert float(row["source_share"]) == pytest.approx(shares.mean(), abs=1e-4)
     assert float(row["source_share_min"]) == pytest.approx(shares.min(), abs=1e-4)
-
-
-def _everything():
-    from fairseq_normalign.align.directions import Keep
-
-    return Keep(read=True)
 
 
 def test_one_direction_and_json(tiny_pair, checked, tmp_path):

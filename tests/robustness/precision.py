@@ -8,18 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.align.build import make_direction
-from fairseq_normalign.align.directions import Direction, Keep, PairAlignment
-from fairseq_normalign.align.options import AlignmentOptions
-from fairseq_normalign.hosts.options import ModelOptions
-from fairseq_normalign.jobs import Bitext
-from fairseq_normalign.text.options import TextOptions
+from fairseq_normalign import load
+from fairseq_normalign.files import read_parallel
 
 
 @dataclass(frozen=True)
@@ -35,11 +31,6 @@ class Difference:
     """Among links that differ: how much smaller, in float32, the second source word was than the first, as a share."""
 
 
-def _align(direction: Direction, path: tuple[Path, Path]) -> Iterator[PairAlignment]:
-    for window in Bitext(*path).windows():
-        yield from direction.align(direction.encode(window.pairs), keep=Keep(soft=True), first=window.first)
-
-
 def differing_links(
     checkpoint: Path,
     source: Path,
@@ -53,9 +44,8 @@ def differing_links(
     """Align in float32 and in ``precision`` and count."""
     found = []
     for wanted in (None, precision):
-        model = ModelOptions(str(checkpoint), None if data is None else str(data), precision=wanted)
-        direction = make_direction(model, TextOptions(bpe_codes=tuple(codes)), AlignmentOptions(method=method, layer=1))
-        found.append(list(_align(direction, (source, target))))
+        model = load(checkpoint, data=data, precision=wanted, bpe_codes=tuple(codes), method=method, layer=1)
+        found.append(list(model.align_many(read_parallel(source, target))))
     links = differing = 0
     gaps = [0.0]
     for exact, half in zip(*found, strict=True):

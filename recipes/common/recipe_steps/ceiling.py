@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fairseq_normalign.align.choose import choose_readings
-from fairseq_normalign.align.directions import Direction, Keep
-from fairseq_normalign.align.every_reading import read_pairs
+from fairseq_normalign.align.model import Model
+from fairseq_normalign.align.sample import choose_readings
+from fairseq_normalign.align.survey import read_pairs
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.links.decide import Link, normalized
 from fairseq_normalign.links.experts import FLOOR
@@ -43,8 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     pairs, golds = read_gold_text(args)
     both = load_both(args, args.models).aligner
-    choose_readings(both, pairs)
-    decided = both.align(pairs, keep=Keep(soft=True))
+    decided = both.reading([choice.expert for choice in choose_readings(both, pairs)]).align(pairs, soft=True)
     if both.backward is None or any(pair.soft is None for pair in decided):
         raise NormalignError(f"{args.text[0]}: a pair is empty or too long for the models")
     forward_shares = every_share(both.forward, pairs)
@@ -62,7 +61,7 @@ def run(args: argparse.Namespace) -> None:
         print(f"{name:12}{error_rates(golds, links)[1]:5.1f}  {error_rates(golds, links)[2]:5.1f}")
 
 
-def every_share(direction: Direction, pairs: Pairs) -> Iterator[list[np.ndarray]]:
+def every_share(direction: Model, pairs: Pairs) -> Iterator[list[np.ndarray]]:
     """For each pair the shares ``[T, S]`` of every layer, head and step."""
     lines = ((number, *pair) for number, pair in enumerate(pairs))
     for pair in read_pairs(direction, lines, [METHOD], heads=True):

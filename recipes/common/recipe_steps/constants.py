@@ -25,8 +25,8 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_normalign import read_gold, read_links
-from fairseq_normalign.align.choose import choose_readings
-from fairseq_normalign.align.directions import Direction, Keep
+from fairseq_normalign.align.model import Model
+from fairseq_normalign.align.sample import choose_readings
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_parallel
 from fairseq_normalign.hosts.protocol import Pair
@@ -220,18 +220,18 @@ def _read(args: argparse.Namespace, text: Sequence[Path], gold: Path, votes: Pat
         if sentences is not None and len(sentences) != len(pairs):
             raise NormalignError(f"{name}: {len(sentences)} sentences, {text[0]} has {len(pairs)}")
     aligner = load_both(args, args.models, lowercase=args.lowercase, tokenizer=args.tokenizer).aligner
-    choose_readings(aligner, pairs)
-    forward, backward = aligner.encode(pairs)
-    sides = [_looks(aligner.forward, forward, text[0])]
-    if aligner.backward is not None and backward is not None:
-        sides.append(_looks(aligner.backward, backward, text[0]))
+    aligner = aligner.reading([choice.expert for choice in choose_readings(aligner, pairs)])
+    encoded = aligner.encode(pairs)
+    sides = [_looks(aligner.forward, encoded.forward, text[0])]
+    if aligner.backward is not None and encoded.backward is not None:
+        sides.append(_looks(aligner.backward, encoded.backward, text[0]))
     return Part(golds, [(both[0], both[1] if len(both) > 1 else None) for both in zip(*sides, strict=True)], voted)
 
 
-def _looks(direction: Direction, encoded: list[Pair | str], text: Path) -> list[ReadSide]:
+def _looks(model: Model, encoded: list[Pair | str], text: Path) -> list[ReadSide]:
     found = []
-    for number, pair in enumerate(direction.align(encoded, keep=Keep(read=True)), start=1):
-        if pair.read is None:
+    for number, pair in enumerate(model.decide(encoded, read=True), start=1):
+        if pair is None or pair.read is None:
             raise NormalignError(f"{text}:{number}: the pair is empty or too long for the models")
         expert = pair.read.expert
         shares = [rows_of_one(np.asarray(pair.read.read(one), dtype=np.float64)) for one in expert.readings]

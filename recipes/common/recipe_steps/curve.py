@@ -14,8 +14,8 @@ from pathlib import Path
 
 from normalign_training.averaging import average
 
-from fairseq_normalign.align.both_directions import BitextAligner
-from fairseq_normalign.align.choose import choose_readings
+from fairseq_normalign.align.aligner import Aligner
+from fairseq_normalign.align.sample import choose_readings
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_output
 from fairseq_normalign.links.experts import Expert, parse_expert
@@ -107,23 +107,25 @@ def measure(
     model = load_both(args, paths, decision="grow-diag" if args.readings else None, floor=args.floor)
     both = model.aligner
     lines = []
-    for row, expert in experts(both, args.readings, pairs):
-        both.forward.aligner.read_with(expert)
-        links = [pair.links for pair in BitextAligner(both.forward).align(pairs)]
+    rows, other = experts(both, args.readings, pairs)
+    for row, expert in rows:
+        links = [pair.links for pair in Aligner(both.forward.reading(expert)).align(pairs)]
         lines.append((updates, row, str(expert), *error_rates(golds, links)))
-    if args.readings and both.backward is not None:
-        both.backward.aligner.read_with(expert)
-    links = [pair.links for pair in both.align(pairs)]
+    links = [pair.links for pair in both.reading([expert, other]).align(pairs)]
     return [*lines, (updates, ROWS[-1], str(expert), *error_rates(golds, links))]
 
 
-def experts(both: BitextAligner, given: str | None, pairs: Pairs) -> list[tuple[str, Expert]]:
-    """What is read of one direction, by the name of its row; what both directions are read with comes last."""
+def experts(both: Aligner, given: str | None, pairs: Pairs) -> tuple[list[tuple[str, Expert]], Expert]:
+    """What is read of one direction, by the name of its row, and what of the other direction.
+
+    What the first direction is read with beside the other one comes last.
+    """
     if given:
-        return [(GIVEN_ROWS[0], parse_expert(given))]
-    choice = choose_readings(both, pairs)[0]
+        return [(GIVEN_ROWS[0], parse_expert(given))], parse_expert(given)
+    choice, *others = choose_readings(both, pairs)
     best = [next(r.reading for r in choice.ranked if r.reading.step == step) for step in ("awi", "awo")]
-    return list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
+    rows = list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
+    return rows, others[0].expert if others else choice.expert
 
 
 def draw(lines: Sequence[Line], path: Path) -> None:

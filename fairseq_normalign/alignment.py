@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +15,10 @@ from .links.formats import pharaoh
 from .links.formats.json_lines import AlignedPair as JsonPair
 from .links.formats.json_lines import to_json
 from .links.readings import Reading
+
+if TYPE_CHECKING:
+    from .align.model import Read
+    from .hosts.protocol import Pair
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,6 @@ class Alignment:
     """One number from 0 to 1 per link."""
     soft: np.ndarray | None = field(default=None, repr=False)
     """[target words, source words]: what the links were decided by; None where the pair could not be aligned."""
-    readings: Mapping[Reading, np.ndarray] = field(default_factory=dict, repr=False)
-    """[target words, source words] of every reading of the forward model that was asked for."""
     score: float | None = None
     """Mean log-probability of the target's pieces and its end, natural logarithm; of translations, and where asked."""
     skipped: str | None = None
@@ -40,6 +44,41 @@ class Alignment:
     """``(start, end)`` of each source word in ``source_text``."""
     target_spans: tuple[tuple[int, int], ...] = field(default=(), repr=False)
     """``(start, end)`` of each target word in ``target_text``."""
+    lines: Pair | None = field(default=None, repr=False, compare=False)
+    """Both sides as the forward model reads them."""
+    directions: tuple[np.ndarray, ...] = field(default=(), repr=False, compare=False)
+    """The soft alignments of the directions, [target, source] and [source, target], where ``soft`` is kept."""
+    read: Read | None = field(default=None, repr=False, compare=False)
+    """Everything that was read of the pair, where it was asked for."""
+
+    @classmethod
+    def of(cls, lines: Pair, links: Sequence[Link] = (), confidence: Sequence[float] = (), **more: Any) -> Alignment:
+        """Return the alignment of two lines as a model reads them; ``more``: other fields."""
+        source, target = lines
+        return cls(
+            source.sentence.by_word.words,
+            target.sentence.by_word.words,
+            list(links),
+            list(confidence),
+            source_text=source.text,
+            target_text=target.text,
+            source_spans=source.places,
+            target_spans=target.places,
+            lines=lines,
+            **more,
+        )
+
+    @functools.cached_property
+    def readings(self) -> Mapping[Reading, np.ndarray]:
+        """[target words, source words] of every reading of the forward model that decided or was asked for."""
+        if self.read is None:
+            return {}
+        found = list(self.read.expert.readings)
+        found += [
+            Reading(place.method, place.layer, place.head, self.read.expert.readings[0].step)
+            for place in self.read.steps
+        ]
+        return {reading: self.read.read(reading) for reading in dict.fromkeys(found)}
 
     def pharaoh(self) -> str:
         """Return the links as text: ``0-0 1-2``.
