@@ -78,7 +78,7 @@ def test_an_alignment_draws_itself(model, tmp_path):
     assert "sentence 1" not in text  # nobody knows which one it is
     assert found.draw(tmp_path / "pair.svg") is None
     assert (tmp_path / "pair.svg").read_text(encoding="utf-8").startswith("<?xml")
-    assert found._repr_html_().count("<td") == 6
+    assert "<svg" in found._repr_html_()
 
 
 def test_translations_come_with_alignments_of_both_directions(model):
