@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import multiprocessing
+import pickle
 import threading
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +15,8 @@ import pytest
 
 import fairseq_normalign
 from fairseq_normalign import NormalignError, load
+from fairseq_normalign.align.aligner import Aligner
+from fairseq_normalign.interface import AlignmentModel
 from tests.cli.tiny_pair import LONGEST, TinyPair, make_tiny_pair
 
 
@@ -135,7 +141,7 @@ def test_mistakes_are_in_the_words_of_python(tiny_pair, options, message):
 
 
 def test_a_pair_that_is_none_is_refused(model):
-    with pytest.raises(NormalignError, match="a pair is two strings"):
+    with pytest.raises(NormalignError, match="two strings or two lists of words"):
         list(model.align_many(["w1 w2"]))
 
 
@@ -187,3 +193,50 @@ def test_a_check_works_however_links_are_decided(tiny_pair, pairs, model, option
 def test_pieces_cannot_be_checked(tiny_pair):
     with pytest.raises(NormalignError, match="a check is about words"):
         load(tiny_pair.path(), data=tiny_pair.folder, level="piece").check("w1", "w2")
+
+
+@pytest.mark.parametrize("threads", [True, False])
+def test_an_executor_shares_the_work(model, pairs, threads):
+    kind = ThreadPoolExecutor(2) if threads else ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    with kind as executor:
+        shared = [
+            list(model.align_many(pairs, executor=executor, window=7, score=True)),
+            list(model.check_many(pairs[:9], executor=executor, window=7)),
+            model.translate([source for source, _ in pairs[:5]], executor=executor, beam=2),
+        ]
+    alone = [
+        list(model.align_many(pairs, window=7, score=True)),
+        list(model.check_many(pairs[:9], window=7)),
+        model.translate([source for source, _ in pairs[:5]], beam=2),
+    ]
+    assert [(one.links, one.confidence, one.score) for one in shared[0]] == [
+        (one.links, one.confidence, one.score) for one in alone[0]
+    ]
+    assert shared[1] == alone[1]
+    assert [[one.links for one in some] for some in shared[2]] == [[one.links for one in some] for some in alone[2]]
+
+
+def test_lists_of_words_are_sentences(model, pairs):
+    source, target = pairs[0]
+    assert model.align(source.split(), target.split()).links == model.align(source, target).links
+    with pytest.raises(NormalignError, match="list of words without spaces"):
+        model.align(["w1 w2"], target)
+
+
+def test_a_model_is_copied_pickled_and_shown(model, pairs):
+    assert repr(model).startswith("<AlignmentModel: TransformerModel (3 decoder layers) reads norms:")
+    for again in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert again.align(*pairs[0]).links == model.align(*pairs[0]).links
+    model = AlignmentModel(Aligner(model.aligner.forward))
+    with pytest.raises(NormalignError, match="not made by load"):
+        pickle.dumps(model)
+
+
+def test_markup_and_labels_are_carried_to_a_translation(model):
+    assert model.project_markup("w1 <b>w2</b> w3", "w4 w6 w8").tags == 1
+    links = model.align("w1 w2 w3", "w4 w6 w8").links
+    (found,) = model.project_labels("w1 w2 w3", "w4 w6 w8", [(0, 8, "ALL")])
+    assert found[2] == "ALL"
+    assert {target for _, target in links} >= {found[0] // 3}
+    with pytest.raises(NormalignError, match="outside the line"):
+        model.project_labels("w1", "w4", [(0, 9, "PER")])
