@@ -233,7 +233,7 @@ def test_a_model_is_copied_pickled_and_shown(model, pairs):
 
 
 def test_markup_and_labels_are_carried_to_a_translation(model):
-    assert model.project_markup("w1 <b>w2</b> w3", "w4 w6 w8").tags == 1
+    assert model.project_markup("w1 <b>w2</b> w3", "w4 w6 w8").line == "w4 <b>w6</b> w8"
     links = model.align("w1 w2 w3", "w4 w6 w8").links
     (found,) = model.project_labels("w1 w2 w3", "w4 w6 w8", [(0, 8, "ALL")])
     assert found[2] == "ALL"
