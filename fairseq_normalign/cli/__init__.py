@@ -175,7 +175,7 @@ def _top_level(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"normalign {__version__}")
     parser.add_argument("verb", metavar="VERB", help="what to do; one of those below")
-    found = parser.parse_args(arguments or ["--help"]).verb
+    found = parser.parse_args(arguments[:1] or ["--help"]).verb
     close = difflib.get_close_matches(found, VERBS, 1)
     meant = f"; {MOVED[found]}" if found in MOVED else f"; did you mean '{close[0]}'?" if close else ""
     parser.error(f"unknown verb '{found}'{meant}")

@@ -23,3 +23,9 @@ def test_an_unknown_verb_is_one_line(capsys):
         main(["no-such-verb"])
     assert ended.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_a_verb_that_moved_says_where(capsys):
+    with pytest.raises(SystemExit):
+        main(["report", "dump", "-o", "folder"])
+    assert "normalign view ... --report FOLDER" in capsys.readouterr().err
