@@ -1,11 +1,13 @@
-"""Errors caused by user input, and how messages are shown."""
+"""Errors caused by user input, and how messages and values are shown."""
 
 from __future__ import annotations
 
 import json
 import re
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 
 def one_line(message: object) -> str:
@@ -61,6 +63,24 @@ class NormalignError(Exception):
         """An error that names its place: ``file:line: message`` (``line`` is 1-based)."""
         place = f"{path}:{line}" if line is not None else str(path)
         return cls(f"{place}: {message}")
+
+
+def json_field(
+    record: Mapping[str, Any],
+    name: str,
+    kind: type | tuple[type, ...],
+    allowed: str,
+    fits: Callable[[Any], bool] = lambda value: True,
+) -> Any:
+    """Return a value of a JSON object that somebody wrote; one of another kind, or that does not fit, is an error.
+
+    >>> json_field({"layer": 2}, "layer", int, "a whole number from 1 on", lambda number: number >= 1)
+    2
+    """
+    value = record.get(name)
+    if (isinstance(value, bool) and kind is not bool) or not isinstance(value, kind) or not fits(value):
+        raise NormalignError(f"'{name}' has to be {allowed}, not {str(value)[:40]!a}")
+    return value
 
 
 class MissingExtra(NormalignError):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..analysis.hmm import HmmAligner
-from ..analysis.hmm_text import Shares, Words
+from ..analysis.hmm import HmmAligner, Shares, Words
 from ..jobs import Count, Part, Window, nobody
 from ..links.decide import normalized
 from ..links.experts import Expert

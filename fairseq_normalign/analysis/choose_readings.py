@@ -10,14 +10,14 @@ line through the sentence, which knows positions and no words; where one of the 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import NormalignError
+from ..errors import NormalignError, json_field
 from ..files import open_input, open_output
 from ..links.experts import AWO_EXPONENT, Expert, default_expert, parse_expert
 from ..links.readings import Reading
@@ -263,17 +263,19 @@ def read_choice(path: str | Path) -> ReadingChoice:
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise NormalignError(f"{path}: is not a choice of readings; 'kind' has to be '{KIND}'")
     try:
-        expert = parse_expert(_value(found, "readings", str, "a text"))
-        stability = _value(found, "stability", list, "a list with a number for each reading")
-        doubts = _value(found, "doubts", list, "a list of texts", lambda many: all(isinstance(x, str) for x in many))
+        expert = parse_expert(json_field(found, "readings", str, "a text"))
+        stability = json_field(found, "stability", list, "a list with a number for each reading")
+        doubts = json_field(
+            found, "doubts", list, "a list of texts", lambda many: all(isinstance(x, str) for x in many)
+        )
         if len(stability) != len(expert.readings):
             raise NormalignError(f"'stability' has {len(stability)} numbers for {len(expert.readings)} readings")
         return ReadingChoice(
             expert=expert,
             stability=tuple(_share({"stability": one}, "stability") for one in stability),
-            ranked=tuple(_rated(row, k) for k, row in enumerate(_value(found, "ranked", list, "a list"), start=1)),
+            ranked=tuple(_rated(row, k) for k, row in enumerate(json_field(found, "ranked", list, "a list"), start=1)),
             diagonal=_share(found, "diagonal"),
-            pairs=_value(found, "pairs", int, "a whole number from 0 on", lambda count: count >= 0),
+            pairs=json_field(found, "pairs", int, "a whole number from 0 on", lambda count: count >= 0),
             doubts=tuple(doubts),
         )
     except NormalignError as error:
@@ -287,13 +289,13 @@ def _rated(row: object, number: int) -> RatedReading:
 
         def place(name: str) -> int:
             allowed = f"a whole number from 1 to {MOST_LAYERS}"
-            return int(_value(row, name, int, allowed, lambda given: 1 <= given <= MOST_LAYERS)) - 1
+            return int(json_field(row, name, int, allowed, lambda given: 1 <= given <= MOST_LAYERS)) - 1
 
         reading = Reading(
-            _value(row, "method", str, "a text"),
+            json_field(row, "method", str, "a text"),
             place("layer"),
             None if row.get("head") is None else place("head"),
-            _value(row, "step", str, f"one of {', '.join(STEPS)}", STEPS.__contains__),
+            json_field(row, "step", str, f"one of {', '.join(STEPS)}", STEPS.__contains__),
         )
         return RatedReading(reading, _share(row, "support"), _share(row, "above_diagonal"))
     except NormalignError as error:
@@ -301,17 +303,4 @@ def _rated(row: object, number: int) -> RatedReading:
 
 
 def _share(record: Mapping[str, Any], name: str) -> float:
-    return float(_value(record, name, (int, float), "a number from 0 to 1", lambda share: 0 <= share <= 1))
-
-
-def _value(
-    record: Mapping[str, Any],
-    name: str,
-    kind: type | tuple[type, ...],
-    allowed: str,
-    fits: Callable[[Any], bool] = lambda value: True,
-) -> Any:
-    value = record.get(name)
-    if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
-        raise NormalignError(f"'{name}' has to be {allowed}, not {str(value)[:40]!a}")
-    return value
+    return float(json_field(record, name, (int, float), "a number from 0 to 1", lambda share: 0 <= share <= 1))

@@ -7,18 +7,18 @@ errors are different ones, and the product of the two is better than either. Whe
 gives to the words of each pair are learned from as well, they multiply the lexicon: what the two agree on is counted.
 
 Sentence pairs of the same two lengths are computed together, so nothing is padded. Names of shapes: B pairs, T target
-words, S source words; a *cell* is one target word beside one source word of its pair.
+words, S source words; a *cell* is one target word with one source word of its pair.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import NormalignError
-from .hmm_text import MAX_CELLS, SHARE_STEPS, STEM, Group, Pair, WordNumbers, Words, blocks, grouped, number_cells
 
 IBM_ROUNDS = 4
 """Rounds of learning with the lexicon alone, before distances count."""
@@ -33,6 +33,113 @@ SHARE_FLOOR = 0.03
 """Added to every share of another aligner: none of them rules a word out."""
 PRIOR = 0.01
 """The Dirichlet prior of each translation in the lexicon (variational Bayes): keeps rare words from taking over."""
+MAX_CELLS = 100_000_000
+"""Pairs beyond this many cells are not learned from: each cell takes 4 bytes of memory, 6 with shares."""
+BLOCK = 8_000_000
+"""Cells computed before their counts are added up."""
+AT_ONCE = 200_000
+"""Cells of one group: so many stay in the cache of a processor."""
+STEM = 5
+"""Letters at the beginning of a word that it is known by: the forms of a word mostly share them."""
+SHARE_STEPS = 255
+"""Shares are kept as whole numbers up to this one, in one byte."""
+
+Words = Sequence[str]
+Shares = tuple[np.ndarray, np.ndarray]
+"""What another aligner gives to each pair of words, ``[T, S]`` and ``[S, T]``, rows adding up to one or less."""
+Pair = tuple[Words, Words] | tuple[Words, Words, Shares | None]
+"""Source and target words, and shares where there are some."""
+
+
+class WordNumbers:
+    """Numbers for the beginnings of words, from 0 on in the order in which they come."""
+
+    def __init__(self, stem: int | None = STEM) -> None:
+        """``stem``: how many letters count; None: all."""
+        self.numbers: dict[str, int] = {}
+        self.stem = stem
+
+    def add(self, words: Words) -> np.ndarray:
+        """``[words]``: the number of each word; a new word gets the next one."""
+        return np.array(
+            [self.numbers.setdefault(word[: self.stem], len(self.numbers)) for word in words], dtype=np.int32
+        )
+
+    def find(self, words: Words) -> np.ndarray:
+        """``[words]``: the number of each word, -1 for one that is not known."""
+        return np.array([self.numbers.get(word[: self.stem], -1) for word in words], dtype=np.int64)
+
+
+@dataclass
+class Group:
+    """Sentence pairs that all have the same two lengths."""
+
+    source: np.ndarray
+    """[B, S] numbers of words."""
+    target: np.ndarray
+    """[B, T]."""
+    cells: np.ndarray
+    """[T, B, S]: the number of the pair of words in each cell."""
+    shares: Shares | None = None
+    """[T, B, S] and [S, B, T]: SHARE_STEPS times the shares of another aligner, in whole numbers."""
+
+
+def grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, max_cells: int) -> list[Group]:
+    """Return the pairs by their lengths, up to ``max_cells``; the cells are numbered later."""
+    by_size: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, Shares | None]]] = {}
+    cells = 0
+    for left, right, *given in pairs:
+        cells += len(left) * len(right)
+        if cells > max_cells:
+            break
+        if left and right:
+            kept = None
+            if given and given[0] is not None:  # in one byte a cell
+                forward, backward = (np.rint(SHARE_STEPS * np.clip(one, 0, 1)).astype(np.uint8) for one in given[0])
+                kept = forward, backward
+            by_size.setdefault((len(right), len(left)), []).append((source.add(left), target.add(right), kept))
+    groups = []
+    for (height, width), members in sorted(by_size.items()):
+        at_once = max(1, AT_ONCE // (height * width))
+        even = np.full((height, width), SHARE_STEPS // width), np.full((width, height), SHARE_STEPS // height)
+        for start in range(0, len(members), at_once):
+            sources, targets, shares = zip(*members[start : start + at_once], strict=True)
+            stacked = None
+            if any(one is not None for one in shares):  # even shares for a pair without
+                both = zip(*(even if one is None else one for one in shares), strict=True)
+                forward, backward = (np.stack(one, axis=1).astype(np.uint8) for one in both)
+                stacked = forward, backward
+            cells_of_group = np.empty((height, len(sources), width), dtype=np.int32)
+            groups.append(Group(np.stack(sources), np.stack(targets), cells_of_group, stacked))
+    return groups
+
+
+def number_cells(groups: Sequence[Group], sources: int, targets: int) -> np.ndarray:
+    """Number all pairs of words that meet in a sentence pair, and write the numbers into the groups.
+
+    -> sorted ``[word pairs]``: source word * number of target words + target word. A part of the source words is done
+    at a time, so that only a part of all cells is sorted at once.
+    """
+    weight = np.zeros(sources)
+    for group in groups:
+        weight += np.bincount(group.source.ravel(), minlength=sources) * group.target.shape[1]
+    part_of_word = (np.cumsum(weight) - 1) // BLOCK
+    keys, first = [], 0
+    for part in range(int(part_of_word[-1]) + 1):
+        inside = [part_of_word[group.source] == part for group in groups]  # [B, S]
+        found = []
+        for group, mask in zip(groups, inside, strict=True):
+            row, column = np.nonzero(mask)
+            words = group.source[row, column].astype(np.int64)
+            found.append((words * targets + group.target.T[:, row]).ravel())
+        unique, numbers = np.unique(np.concatenate(found), return_inverse=True)
+        start = 0
+        for group, mask, some in zip(groups, inside, found, strict=True):
+            group.cells[:, mask] = (first + numbers[start : start + len(some)]).reshape(len(group.cells), -1)
+            start += len(some)
+        keys.append(unique)
+        first += len(unique)
+    return np.concatenate(keys)
 
 
 @dataclass
@@ -47,6 +154,12 @@ class _Side:
     """[other words]: their probability where no given word explains them."""
     jumps: np.ndarray
     """[2 LONGEST_JUMP + 1]: how probable each distance is, before it is normalized over a sentence."""
+
+    @classmethod
+    def even(cls, given: np.ndarray, others: int) -> _Side:
+        """Return a side that has learned nothing yet."""
+        lexicon, no_word = (np.full(size, 1.0, dtype=np.float32) for size in (len(given), others))
+        return cls(given.astype(np.int32), lexicon, no_word, np.full(2 * LONGEST_JUMP + 1, 1.0))
 
     def learn(self, counts: np.ndarray, no_word: np.ndarray, jumps: np.ndarray) -> None:
         """Set all parameters from expected counts."""
@@ -105,14 +218,20 @@ class HmmAligner:
             raise NormalignError("there is no sentence pair with words on both sides to learn an HMM from")
         keys = number_cells(groups, len(source.numbers), len(target.numbers))
         width = len(target.numbers)
-        sides = (
-            _new_side(keys // width, width),
-            _new_side(keys % width, len(source.numbers)),
-        )
-        model = cls(source, target, keys, sides)
+        sides = _Side.even(keys // width, width), _Side.even(keys % width, len(source.numbers))
+        ends = np.cumsum([group.cells.size for group in groups])
         for number in range(ibm_rounds + hmm_rounds):
-            _learn_once(groups, sides, distances=number >= ibm_rounds)
-        return model
+            counts = [[np.zeros(len(part)) for part in (one.lexicon, one.no_word, one.jumps)] for one in sides]
+            numbered = zip(((ends - 1) // BLOCK).tolist(), groups, strict=True)
+            for _, block in itertools.groupby(numbered, key=lambda one: one[0]):  # counts are added up block by block
+                some = [group for _, group in block]
+                cells = np.concatenate([group.cells.ravel() for group in some])
+                found = [_expected_links(group, sides, counts, distances=number >= ibm_rounds) for group in some]
+                for count, links in zip(counts, zip(*found, strict=True), strict=True):
+                    count[0] += np.bincount(cells, weights=np.concatenate(links), minlength=len(count[0]))
+            for one, count in zip(sides, counts, strict=True):
+                one.learn(*count)
+        return cls(source, target, keys, sides)
 
     def posteriors(self, source: Words, target: Words) -> tuple[np.ndarray, np.ndarray]:
         """-> ``[T, S]`` and ``[S, T]``: the probability that a word is translated by each word of the other side.
@@ -138,39 +257,13 @@ class HmmAligner:
         return np.where(seen, places, -1)
 
 
-def _new_side(given: np.ndarray, others: int) -> _Side:
-    even = np.full(2 * LONGEST_JUMP + 1, 1.0)
-    lexicon = np.full(len(given), 1.0, dtype=np.float32)
-    return _Side(given.astype(np.int32), lexicon, np.full(others, 1.0, dtype=np.float32), even)
-
-
-class _Counts:
-    """How often everything in one direction is expected to have happened."""
-
-    def __init__(self, side: _Side) -> None:
-        self.links = np.zeros(len(side.lexicon))
-        self.no_word = np.zeros(len(side.no_word))
-        self.jumps = np.zeros(len(side.jumps))
-
-
-def _learn_once(groups: Sequence[Group], sides: tuple[_Side, _Side], *, distances: bool) -> None:
-    """One round of expectation and maximization over all pairs, in both directions."""
-    counts = [_Counts(side) for side in sides]
-    for block in blocks(groups):
-        numbers = np.concatenate([group.cells.ravel() for group in block])
-        expected = zip(*(_expected_links(group, sides, counts, distances) for group in block), strict=True)
-        for count, links in zip(counts, expected, strict=True):
-            count.links += np.bincount(numbers, weights=np.concatenate(links), minlength=len(count.links))
-    for side, count in zip(sides, counts, strict=True):
-        side.learn(count.links, count.no_word, count.jumps)
-
-
 def _expected_links(
-    group: Group, sides: tuple[_Side, _Side], counts: Sequence[_Counts], distances: bool
+    group: Group, sides: tuple[_Side, _Side], counts: Sequence[Sequence[np.ndarray]], *, distances: bool
 ) -> list[np.ndarray]:
     """-> for each direction ``[cells]``: how far each link is believed; adds words without one, and jumps, to counts.
 
-    Where distances count, a link is believed as far as both directions believe it.
+    ``counts``: of each direction those of the links, of words without one, and of jumps. Where distances count, a link
+    is believed as far as both directions believe it.
     """
     turned = np.ascontiguousarray(group.cells.transpose(2, 1, 0))
     found = []
@@ -180,10 +273,12 @@ def _expected_links(
         lexicon = side.lexicon[cells] if shares is None else _weighed(side.lexicon[cells], shares)
         if distances:
             links, nothing, jumps = _forward_backward(lexicon, side.no_word[words], side.jumps)
-            count.jumps += jumps
+            count[2][:] += jumps
         else:
-            links, nothing = _lexicon_alone(lexicon, side.no_word[words])
-        count.no_word += np.bincount(words.ravel(), weights=nothing.ravel(), minlength=len(count.no_word))
+            links, nothing = lexicon * ((1 - NO_WORD) / lexicon.shape[2]), side.no_word[words] * NO_WORD
+            total = links.sum(axis=2) + nothing
+            links, nothing = links / total[..., None], nothing / total
+        count[1][:] += np.bincount(words.ravel(), weights=nothing.ravel(), minlength=len(count[1]))
         found.append(links)
     forward, backward = found[0], found[1].transpose(2, 1, 0)
     if distances:
@@ -199,14 +294,6 @@ def _weighed(lexicon: np.ndarray, shares: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _lexicon_alone(lexicon: np.ndarray, no_word: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """lexicon ``[T, B, S]``, no_word ``[T, B]`` -> posteriors of the same shapes, without distances."""
-    links = lexicon * ((1 - NO_WORD) / lexicon.shape[2])
-    nothing = no_word * NO_WORD
-    total = links.sum(axis=2) + nothing
-    return links / total[..., None], nothing / total
-
-
 def _forward_backward(
     lexicon: np.ndarray, no_word: np.ndarray, jumps: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -215,7 +302,12 @@ def _forward_backward(
     A word that is translated by no word leaves the position where it is, so that the next jump starts there.
     """
     height, _, width = lexicon.shape
-    matrix, start = _jump_matrix(jumps, width)
+    distance = np.arange(width)[None, :] - np.arange(width)[:, None]
+    distance = np.clip(distance, -LONGEST_JUMP, LONGEST_JUMP) + LONGEST_JUMP  # [S, S]: the number of each jump
+    matrix = jumps[distance]
+    matrix = (matrix / matrix.sum(axis=1, keepdims=True)).astype(np.float32)
+    start = jumps[np.minimum(np.arange(1, width + 1), LONGEST_JUMP) + LONGEST_JUMP]
+    start = (start / start.sum()).astype(np.float32)  # the first position
     links, before, scale = np.empty_like(lexicon), np.empty_like(lexicon), np.empty(lexicon.shape[:2], lexicon.dtype)
     nothing = no_word * NO_WORD
     emitted = lexicon * (1 - NO_WORD)
@@ -237,23 +329,4 @@ def _forward_backward(
         emitted[t] = onward
         after = onward @ matrix.T + stay
     moved = before[1:].reshape(-1, width).T @ emitted[1:].reshape(-1, width) * matrix
-    return links, empty, _by_distance(moved, len(jumps))
-
-
-def _distances(width: int) -> np.ndarray:
-    """``[S, S]``: the number of the jump from each position to each position."""
-    distance = np.arange(width)[None, :] - np.arange(width)[:, None]
-    return np.clip(distance, -LONGEST_JUMP, LONGEST_JUMP) + LONGEST_JUMP
-
-
-def _jump_matrix(jumps: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """-> ``[S, S]``: the probability of the next position given this one; ``[S]``: that of the first position."""
-    matrix = jumps[_distances(width)]
-    start = jumps[np.minimum(np.arange(1, width + 1), LONGEST_JUMP) + LONGEST_JUMP]
-    matrix = matrix / matrix.sum(axis=1, keepdims=True)
-    return matrix.astype(np.float32), (start / start.sum()).astype(np.float32)
-
-
-def _by_distance(moved: np.ndarray, count: int) -> np.ndarray:
-    """``[S, S]`` -> ``[count]``: expected counts of each jump."""
-    return np.bincount(_distances(len(moved)).ravel(), weights=moved.ravel(), minlength=count)
+    return links, empty, np.bincount(distance.ravel(), weights=moved.ravel(), minlength=len(jumps))

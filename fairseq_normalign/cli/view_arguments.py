@@ -145,7 +145,7 @@ def pairs_of(args: PairOptions, wanted: set[int] | None) -> Iterator[ReadPair]:
     if args.gold is not None:
         golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **texts)
     if args.worst is not None:
-        from ..analysis.checked_pairs import worst_numbers
+        from ..analysis.check_lines import worst_numbers
 
         if args.check_file is None:
             raise NormalignError("--worst looks at the scores of a check: give --checked FILE")

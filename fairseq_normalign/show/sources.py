@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.checked_pairs import read_checked
+from ..analysis.check_lines import read_checked
 from ..errors import NormalignError
 from ..files import display_name, read_bitext, read_lines, read_parallel, words_of
 from ..links.dump import Dump

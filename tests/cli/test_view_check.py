@@ -112,16 +112,22 @@ def test_a_report_with_gold_has_a_section_about_the_check(checked, tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("line\tscore", ":1: 'line\\tscore' is no line of JSON, as a check by word has"),
-        ('{"line": 1, "score": 1}', ":1: 'source' and 'target' have to be lists of words, as a check by word has"),
-        ('{"line": 0}', ":1: 'line' has to be the number of the pair"),
+        ("line\tscore", ":1: 'line\\tscore' is not a line of JSON, as check writes it with words"),
+        ('{"line": 1, "score": 1}', ":1: 'source' has to be a list of words, as check writes them with words"),
+        ('{"line": 0}', ":1: 'line' has to be the number of the pair, larger than 0"),
         (json.dumps({**LINES[0], "score": "high"}), ":1: 'score' has to be a number"),
         (
             json.dumps({**LINES[0], "without_source": [2]}),
-            ":1: 'without_source' has to hold positions of words, from 0 to 1",
+            ":1: 'without_source' has to be a list of positions of words, from 0 to 1",
         ),
-        (json.dumps({**LINES[0], "target_gains": [1]}), ":1: 'target_gains' has to hold a number for each of 2 words"),
-        (json.dumps({**LINES[0], "links": [[0, 2]]}), ":1: '[0, 2]' is no link between 2 and 2 words"),
+        (
+            json.dumps({**LINES[0], "target_gains": [1]}),
+            ":1: 'target_gains' has to be a list of numbers, one for each of 2 words",
+        ),
+        (
+            json.dumps({**LINES[0], "links": [[0, 2]]}),
+            ":1: 'links' has to be a list of links between 2 and 2 words, from 0, not '[[0, 2]]'",
+        ),
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path, capsys, line, message):

@@ -18,7 +18,7 @@ MODELS = ["--models", *(str(toy.FOLDER / f"{name}.pt") for name in ("de-en", "en
 
 
 def rows(text: str) -> dict[tuple[str, str], list[float]]:
-    lines = [line.split("\t") for line in text.splitlines()[3:]]
+    lines = [line.split("\t") for line in text.splitlines()[4:]]
     return {(line[0], line[1]): [float(value) for value in line[2:]] for line in lines}
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from fairseq_normalign.analysis.checked_pairs import read_checked
+from fairseq_normalign.analysis.check_lines import read_checked
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
 from fairseq_normalign.jobs import Part, Parts

@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 from fairseq_normalign import read_gold, read_links
+from fairseq_normalign.align.aligner import Aligner
 from fairseq_normalign.align.model import Model
 from fairseq_normalign.align.sample import choose_readings
 from fairseq_normalign.errors import NormalignError
@@ -163,11 +164,16 @@ def run(args: argparse.Namespace) -> None:
     if (args.tune_text is None) != (args.tune_gold is None):
         raise NormalignError("--tune-text and --tune-gold belong together")
     tries = [_parsed(text) for text in args.tries]
-    whole = _read(args, args.text, args.gold, args.vote)
+    aligner = load_both(args, args.models, lowercase=args.lowercase, tokenizer=args.tokenizer).aligner
+    experts = [choice.expert for choice in choose_readings(aligner, list(read_parallel(*args.text)))]
+    aligner = aligner.reading(experts)
+    whole = _read(args, aligner, args.text, args.gold, args.vote)
     if args.tune_text is None:
         tune, rest, name = whole.every_second(0), whole.every_second(1), "odd"
-    else:
-        tune, rest, name = _read(args, args.tune_text, args.tune_gold, args.tune_vote), whole, args.tune_gold.name
+    else:  # by the same readings
+        tune = _read(args, aligner, args.tune_text, args.tune_gold, args.tune_vote)
+        rest, name = whole, args.tune_gold.name
+    print(f"read: {' and '.join(map(str, experts))}")
     print(f"tuned on {len(tune.golds)} sentences ({name}), reported on {len(rest.golds)} others; AER in percent")
     print("\ndirections\tconstants\ttuned on\trest\tdifference\tlow\thigh\tp")
     for both in (False, True)[: len(args.models)]:
@@ -211,16 +217,16 @@ def _tuned(tune: Part, default: Constants, names: Sequence[str], *, both: bool) 
     return min(candidates, key=lambda one: round(tune.aer(one, both=both), 9))
 
 
-def _read(args: argparse.Namespace, text: Sequence[Path], gold: Path, votes: Path | None) -> Part:
-    """Read the looks of every pair of a text, as they are chosen by it."""
+def _read(
+    args: argparse.Namespace, aligner: Aligner, text: Sequence[Path], gold: Path, votes: Path | None
+) -> Part:
+    """Read the looks of every pair of a text."""
     pairs = list(read_parallel(*text))
     golds = read_gold(gold, base=args.gold_base, source=text[0], target=text[1])
     voted = None if votes is None else read_links(votes)
     for name, sentences in ((gold, golds), (votes, voted)):
         if sentences is not None and len(sentences) != len(pairs):
             raise NormalignError(f"{name}: {len(sentences)} sentences, {text[0]} has {len(pairs)}")
-    aligner = load_both(args, args.models, lowercase=args.lowercase, tokenizer=args.tokenizer).aligner
-    aligner = aligner.reading([choice.expert for choice in choose_readings(aligner, pairs)])
     encoded = aligner.encode(pairs)
     sides = [_looks(aligner.forward, encoded.forward, text[0])]
     if aligner.backward is not None and encoded.backward is not None:
