@@ -217,9 +217,7 @@ def _tuned(tune: Part, default: Constants, names: Sequence[str], *, both: bool) 
     return min(candidates, key=lambda one: round(tune.aer(one, both=both), 9))
 
 
-def _read(
-    args: argparse.Namespace, aligner: Aligner, text: Sequence[Path], gold: Path, votes: Path | None
-) -> Part:
+def _read(args: argparse.Namespace, aligner: Aligner, text: Sequence[Path], gold: Path, votes: Path | None) -> Part:
     """Read the looks of every pair of a text."""
     pairs = list(read_parallel(*text))
     golds = read_gold(gold, base=args.gold_base, source=text[0], target=text[1])
