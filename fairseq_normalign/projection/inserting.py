@@ -32,7 +32,7 @@ from dataclasses import dataclass, field
 
 from ..links.pieces import Span
 from ..text.words import may_be_unspaced
-from .markup import CLOSE, OPEN, Marked, Tag
+from .markup import CLOSE, OPEN, Marked, Tag, find_placeholders
 from .spans import LinkedPair, confidence_of, project_span
 
 _BRACKETS = dict(zip("[({「『【《〈［（«‹\"'", "])}」』】》〉］）»›\"'", strict=True))
@@ -44,7 +44,7 @@ _start, _end = operator.itemgetter(0), operator.itemgetter(1)
 _OPENING, _CLOSING = frozenset(_BRACKETS), frozenset("".join(_BRACKETS.values()))
 
 _REFERENCE = re.compile(r"&(?:#[0-9]+|#x[0-9a-f]+|\w+);", re.IGNORECASE)
-"""A character reference; no tag goes into it."""
+"""A character reference."""
 _UNALIGNED = "unaligned", "none of its words has a link: left empty"
 _LOST = "lost", "no word is left for it: left empty"
 
@@ -161,6 +161,7 @@ def _with_placeholders(
     words, owners = _split(target, kept)
     if len(kept) < len(places):
         linked = _linked(pair, source_owners, owners)
+        whole = _whole(line)
         lost: dict[int, list[int]] = {}  # for each place in the target, the words of the source that go there
         run: list[int] = []
         for word, owner in enumerate([*source_owners, 0]):
@@ -171,6 +172,8 @@ def _with_placeholders(
                 place, _ = _by_neighbours(
                     linked, full, source_words, source_words[before][0], source_words[after - 1][1], before, after
                 )
+                while place < len(words) and words[place][0] < _around(whole, words[place][0])[1]:
+                    place += 1
                 lost.setdefault(place, []).extend(run)
                 run = []
         line, words, owners = _with_lost(marked, source_words, source_owners, line, words, owners, lost)
@@ -266,6 +269,18 @@ def _with_lost(
             owners.append(target_owners[place])
             text += line[start:end]
     return text, words, owners
+
+
+def _whole(line: str) -> list[Span]:
+    """The character references and placeholders of a line: nothing goes into these."""
+    references = [match.span() for match in _REFERENCE.finditer(line)] if "&" in line else []
+    return sorted([*references, *find_placeholders(line)])
+
+
+def _around(whole: Sequence[Span], offset: int) -> Span:
+    """The span that has ``offset`` inside; else an empty one at ``offset``."""
+    number = bisect.bisect_left(whole, (offset,)) - 1
+    return whole[number] if number >= 0 and offset < whole[number][1] else (offset, offset)
 
 
 def _joins(placeholder: str, neighbour: str) -> bool:
@@ -518,7 +533,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
     tags, line = marked.tags, texts.target_line
     written: list[str] = []
     done = 0
-    references = [match.span() for match in _REFERENCE.finditer(line)] if "&" in line else []
+    whole = _whole(line)
 
     def put(tag: Tag, place: int, to_left: bool) -> None:
         nonlocal done
@@ -528,9 +543,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
         edge = (before == 0) == (start == 0) and (after == len(marked.full)) == (end == len(line))
         if offset < done or tag.at > after or not edge or marked.full[before:after] != line[start:end]:
             offset = start if to_left else end
-        within = bisect.bisect_right(references, (offset,)) - 1
-        if within >= 0 and references[within][0] < offset < references[within][1]:
-            offset = references[within][1 if to_left else 0]
+        offset = _around(whole, offset)[1 if to_left else 0]
         written.extend((line[done:offset], tag.raw))
         done = max(offset, done)
 

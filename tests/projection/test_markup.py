@@ -218,6 +218,7 @@ RULES = [
     ("brackets that the source has", "a ( <b>b</b> ) c", "A ( B ) C", "0-0 2-2 4-4", "A ( <b>B</b> ) C"),
     ("brackets around other words too", "a <b>b</b> c d", "A ( B C ) D", "0-0 1-2 2-3 3-5", "A ( <b>B</b> C ) D"),
     ("a comma at the edge", "a <b>b</b> c", "A B , C", "0-0 1-1 1-2 2-3", "A <b>B</b> , C"),
+    ("no tag in a placeholder of the target", "<b>a</b> b", "A{0} B", "0-0 1-1", "<b>A{0}</b> B"),
     ("no tag in a character reference", "<b>a</b> b", "A&lt; B", "0-0 1-1", "<b>A&lt;</b> B"),
 ]  # fmt: skip
 
