@@ -100,24 +100,20 @@ def project_markup(
         ends = [0, *itertools.accumulate(len(html.escape(letter, quote=False)) for letter in target_line)]
         target_line = html.escape(target_line, quote=False)
         target = [(ends[start], ends[end]) for start, end in target]
+    if not marked.tags and not marked.placeholders:
+        return MarkedTarget(target_line, 0, [], [])
     texts = _Texts(marked.full, source, target_line, target, pair)
     notes: list[Note] = []
     if marked.placeholders:
         texts, notes = _with_placeholders(marked, source, target_line, target, pair)
     placed: list[tuple[int, str, str]] = []
-    root = _place(marked, texts, gaps, placed)
+    elements = _place(marked, texts, gaps, placed)
     notes += [Note(marked.tags[tag].raw, what, details) for tag, what, details in placed]
     alone = "no partner: placed as a tag that stands alone"
     notes += [Note(tag.raw, "unmatched", alone) for tag in marked.tags if tag.unmatched]
-    confidences: list[float] = []
-    if confidence:
-        found, waiting = [], [root]
-        while waiting:
-            found.append(waiting.pop())
-            waiting += found[-1].children
-        found.sort(key=lambda element: element.tag)
-        confidences = [confidence_of(texts.pair, element.span, [element.range]) for element in found[1:]]
-    line = _written(marked, texts, root)
+    enclosing = [element for element in elements[1:] if confidence and element.range[0] < element.range[1]]
+    confidences = [confidence_of(texts.pair, element.span, [element.range]) for element in enclosing]
+    line = _written(marked, texts, elements[0])
     return MarkedTarget(line, len(marked.tags) + len(marked.placeholders), notes, confidences)
 
 
@@ -343,8 +339,11 @@ class _Element:
         return bisect.bisect_left(self.own, end) - bisect.bisect_left(self.own, start)
 
 
-def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str, str]]) -> _Element:
-    """Place every tag; return the element of the whole line. Adds (position of the tag, what, details) to ``notes``."""
+def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str, str]]) -> list[_Element]:
+    """Place every tag; return the element of the whole line, and after it that of each pair around words.
+
+    Adds (position of the tag, what, details) to ``notes``.
+    """
     tags, words, pair = marked.tags, texts.source, texts.pair
     root = _Element(-1, "", (0, pair.source_length), (0, pair.target_length))
     elements = {-1: root}
@@ -370,7 +369,7 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
         around = waiting.pop()
         empty = [*alone[around.tag]]
         for child in around.children:
-            projected = project_span(pair, child.span, gaps=gaps, within=around.range, with_confidence=False)
+            projected = project_span(pair, child.span, gaps=gaps, within=around.range)
             child.own = projected.own
             if not projected.ranges:
                 known = any(pair.targets[word] for word in range(*child.span))
@@ -388,8 +387,11 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
         for child in around.adopted:
             child.range = max(child.range[0], around.range[0]), min(child.range[1], around.range[1])
         inside = [*around.children, *around.adopted]
-        around.children = _apart([child for child in inside if child.range[0] < child.range[1]], tags, notes)
-        empty += [child.tag for child in inside if child.range[0] >= child.range[1]]
+        gone = [child for child in inside if child.range[0] >= child.range[1]]
+        while gone:
+            empty.append(gone[-1].tag)
+            gone += gone.pop().adopted
+        around.children = _apart([child for child in inside if child.range[0] < child.range[1]], tags, notes, empty)
         starts = [child.range[0] for child in around.children]
         for position in empty:
             tag = tags[position]
@@ -409,7 +411,7 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
             around.points.append((place, position))
         around.points.sort()
         waiting += around.children
-    return root
+    return list(elements.values())
 
 
 def _to_punctuation(marked: Marked, texts: _Texts, element: _Element, found: Span, around: _Element) -> Span:
@@ -448,9 +450,11 @@ def _is_punctuation(word: str) -> bool:
     return all(unicodedata.category(letter)[0] == "P" and letter not in _OPENING | _CLOSING for letter in word)
 
 
-def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[int, str, str]]) -> list[_Element]:
+def _apart(
+    elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[int, str, str]], empty: list[int]
+) -> list[_Element]:
     """Rule 3, for the pairs within one: those that are side by side in the end; the others are adopted by one of them.
-    A pair that has no word left gets an empty range.
+    Those that have no word left go to ``empty``.
     """
     waiting = [(element.range[0], -element.range[1], element.tag, element) for element in elements]
     heapq.heapify(waiting)
@@ -488,7 +492,11 @@ def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[
                 heapq.heappush(waiting, (element.range[0], -element.range[1], element.tag, element))
             else:
                 element.range = 0, 0
+                empty.append(element.tag)
                 notes.append((element.tag, *_LOST))
+                for inner in element.adopted:
+                    heapq.heappush(waiting, (inner.range[0], -inner.range[1], inner.tag, inner))
+                element.adopted = []
     return result
 
 

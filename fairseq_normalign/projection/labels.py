@@ -15,7 +15,7 @@ from ..files import display_name, read_lines, words_of
 from ..links.pieces import Span
 from ..text.words import WordFinder
 from .pairs import Side
-from .spans import LinkedPair, project_span
+from .spans import LinkedPair, confidence_of, project_span
 
 LABEL_FORMATS = ("jsonl", "conll")
 _MARKS = frozenset("BIESLUMO_")
@@ -70,9 +70,9 @@ def project_labels(
             notes.append(LabelNote(label, GUESSED, "its words have no link: put between their neighbours' words"))
         if projected.left_out:
             notes.append(LabelNote(label, LEFT_OUT, f"{projected.left_out} linked words are outside"))
+        confidence = 0.0 if projected.guessed else confidence_of(pair, label.words, projected.ranges)
         found += [
-            replace(label, words=words, confidence=projected.confidence, part=part)
-            for part, words in enumerate(projected.ranges)
+            replace(label, words=words, confidence=confidence, part=part) for part, words in enumerate(projected.ranges)
         ]
     return sorted(found, key=lambda label: (label.words, label.number)), notes
 

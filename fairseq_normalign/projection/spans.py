@@ -88,8 +88,6 @@ class Projected(NamedTuple):
     """What a span became: ranges of target words in order, none when it is lost."""
 
     ranges: tuple[Span, ...]
-    confidence: float
-    """From 0 to 1; see :func:`confidence_of`."""
     guessed: bool = False
     """Placed between its neighbours, without a link of its own."""
     left_out: int = 0
@@ -98,9 +96,7 @@ class Projected(NamedTuple):
     """All target words linked to the span, in order."""
 
 
-def project_span(
-    pair: LinkedPair, span: Span, *, gaps: str = "main", within: Span | None = None, with_confidence: bool = True
-) -> Projected:
+def project_span(pair: LinkedPair, span: Span, *, gaps: str = "main", within: Span | None = None) -> Projected:
     """Carry the source words ``span`` (a half-open range) to the target words, or to those ``within`` a range alone.
 
     >>> pair = LinkedPair(3, 5, [(0, 0), (0, 4), (1, 2), (2, 3)])
@@ -112,14 +108,14 @@ def project_span(
     start, end = span
     low, high = within or (0, pair.target_length)
     if start >= end or low >= high:
-        return Projected((), 0.0)
+        return Projected(())
     everything = sorted(set(itertools.chain.from_iterable(pair.targets[start:end])))
     own = [target for target in everything if low <= target < high] if within else everything
     if end - start == pair.source_length:
         ranges: tuple[Span, ...] = ((low, high),)
     elif not own:
         between = None if everything else _between_neighbours(pair, span, low, high)
-        return Projected((between,), 0.0, guessed=True) if between else Projected((), 0.0)
+        return Projected((between,), guessed=True) if between else Projected(())
     elif gaps == "close":
         ranges = ((own[0], own[-1] + 1),)
     else:
@@ -133,8 +129,7 @@ def project_span(
             parts = [max(parts, key=lambda part: part[2])]
         ranges = tuple((first, last) for first, last, _ in parts)
     kept = sum(any(first <= target < last for first, last in ranges) for target in own) if gaps == "main" else len(own)
-    confidence = confidence_of(pair, span, ranges) if with_confidence else 0.0
-    return Projected(ranges, confidence, left_out=len(everything) - kept, own=own)
+    return Projected(ranges, left_out=len(everything) - kept, own=own)
 
 
 def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float:

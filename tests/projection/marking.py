@@ -47,6 +47,19 @@ def mark_range(rng, before, after, start, end, pairs):
             start = last
 
 
+def random_tree(rng: random.Random, depth: int = 0) -> str:
+    """A line of many pairs side by side and one in the other, with other names."""
+    parts = []
+    for _ in range(rng.randint(1, 4)):
+        kind = rng.random()
+        if kind < 0.5 and depth < 3:
+            name = rng.choice("abgi") + rng.choice(("", "x", "y"))
+            parts.append(f"<{name}>{random_tree(rng, depth + 1)}</{name}>")
+        else:
+            parts.append(rng.choice(("<br/>", "<i></i>")) if kind < 0.6 else "w")
+    return " ".join(parts)
+
+
 def random_links(rng: random.Random, sources: int, targets: int) -> list[tuple[int, int]]:
     """Links as aligners make them: near the diagonal, some anywhere, some words without."""
     if not sources or not targets:

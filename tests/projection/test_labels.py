@@ -22,7 +22,7 @@ from fairseq_normalign.projection.labels import (
     write_json_labels,
 )
 from fairseq_normalign.projection.pairs import Side
-from fairseq_normalign.projection.spans import LinkedPair, project_span
+from fairseq_normalign.projection.spans import LinkedPair, confidence_of, project_span
 from fairseq_normalign.text.words import space_words, unicode_words
 
 from .marking import random_links
@@ -81,8 +81,8 @@ def test_labels_without_links_are_lost_or_guessed():
 
 def test_confidence_is_the_mean_of_the_best_links():
     pair = LinkedPair(3, 3, [(0, 0), (1, 1)], {(0, 0): 0.5, (1, 1): 0.9})
-    assert project_span(pair, (0, 2)).confidence == pytest.approx((0.5 + 0.9) / 2)
-    assert project_span(pair, (1, 3)).confidence == pytest.approx((0.9 + 0 + 0.9) / 3)
+    assert confidence_of(pair, (0, 2), project_span(pair, (0, 2)).ranges) == pytest.approx((0.5 + 0.9) / 2)
+    assert confidence_of(pair, (1, 3), project_span(pair, (1, 3)).ranges) == pytest.approx((0.9 + 0 + 0.9) / 3)
 
 
 COLUMNS = st.lists(st.sampled_from(["O", "B-A", "I-A", "B-B", "I-B"]), max_size=12)

@@ -19,7 +19,7 @@ from fairseq_normalign.projection.markup import find_placeholders, parse_markup,
 from fairseq_normalign.projection.spans import LinkedPair
 from fairseq_normalign.text.words import WORD_KINDS, find_words, space_words
 
-from .marking import bare, check_projection, enclosed, is_nested, project, random_links, random_marked
+from .marking import bare, check_projection, enclosed, is_nested, project, random_links, random_marked, random_tree
 
 GOLD = os.environ.get("NORMALIGN_GOLD")
 """A folder with test.de, test.en and alignment.talp: the RWTH gold alignments, where somebody has them."""
@@ -37,6 +37,16 @@ def test_random_marked_lines_over_random_links(gaps):
         target = (" " * rng.randint(1, 2)).join(f"t{n}" for n in range(rng.randint(0, 9)))
         links = random_links(rng, len(bare(line).split()), len(target.split()))
         check_projection(line, target, links, gaps=gaps)
+
+
+@pytest.mark.parametrize("gaps", ["close", "main"])
+def test_many_pairs_side_by_side_over_dense_links(gaps):
+    for seed in range(1500):
+        rng = random.Random(seed)
+        line = random_tree(rng)
+        sources, targets = len(bare(line).split()), rng.randint(1, 10)
+        cells = [(rng.randrange(sources), rng.randrange(targets)) for _ in range(2 * sources)]
+        check_projection(line, " ".join(words(targets)), sorted(set(cells)), gaps=gaps)
 
 
 def test_identity_through_an_identity_alignment():
