@@ -102,9 +102,21 @@ def test_help_is_short_and_help_all_has_everything(verb, capsys):
     assert all(flag in long for flag in flags_of(verb))
 
 
+@pytest.mark.parametrize("verb", VERBS)
+def test_an_unknown_option_is_one_line(verb, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main([verb, "--no-such-option"])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert said.count("\n") == 1
+    assert said.startswith(f"normalign {verb}: error: ")
+    assert f"'normalign {verb} --help' lists the options" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["report", "dump", "-o", "folder"], "normalign view ... --report FOLDER"),
         (["algin"], "unknown verb 'algin'; did you mean 'align'?"),
         (["align", "--pth", "x"], "unrecognized arguments: --pth; did you mean --path?"),
         (["score", "a", "b", "--boostrap=5"], "unrecognized arguments: --boostrap=5; did you mean --bootstrap?"),

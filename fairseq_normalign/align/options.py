@@ -80,11 +80,12 @@ class AlignmentOptions:
     )
 
     def __post_init__(self) -> None:
-        from ..methods import method_class
+        from ..methods import get_method, method_class
 
         if self.names_one_reading and self.readings is not None:
             raise NormalignError("give readings, or a layer, a head and a step, not both")
         check_choices(self)
+        get_method(self.method)
         for name, number in (("layer", self.layer), ("head", self.head)):
             if number is not None and (type(number) is not int or number < 1):
                 raise NormalignError(f"the {name} is a whole number from 1 on, not {number!r}")

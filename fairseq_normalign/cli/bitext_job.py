@@ -120,6 +120,7 @@ def opened_job(args: WorkerOptions, verb: str, bitext: Bitext | None = None, *, 
     prepare_torch(args)
     from ..align.aligner import Setup
 
+    args.alignment(), args.text()  # a mistake in them is reported before anything is written
     setup = Setup(part_of(LoadOptions, replace(args, choice=(), reverse_readings=None)), vote)
     parts = None if is_stream(args.output) else Parts(args.output)
     place = Place(args.processes, args.threads, args.cluster, args.tls_ca, args.tls_cert, args.tls_key)

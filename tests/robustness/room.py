@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
+from fairseq_normalign.cli import main
 from tests.cli.tiny_pair import TinyPair, _save, make_tiny_pair
 from tests.conftest import PROGRAMS, REPOSITORY
 
@@ -44,6 +46,19 @@ class Room:
 
     def model(self, direction: str = "de-en") -> list[str]:
         return ["--path", str(self.models.path(direction)), "--data", str(self.models.folder), "--cpu"]
+
+    def file(self, content: bytes | str = "w1 w2\nw3\n", name: str = "") -> Path:
+        """A file with this content, by default two lines of text."""
+        return self.write(name or f"made{len(list(self.folder.iterdir()))}", content)
+
+    def pair(self) -> list[object]:
+        return ["--source", self.file(), "--target", self.file()]
+
+    def copy(self) -> list[object]:
+        """The model in a folder of its own."""
+        for name in ("de-en.pt", "dict.de.txt", "dict.en.txt"):
+            shutil.copy(self.models.folder / name, self.folder / name)
+        return ["--path", self.folder / "de-en.pt", "--cpu"]
 
     def leftovers(self) -> list[str]:
         return sorted(path.name for path in self.outputs.iterdir())
@@ -101,6 +116,25 @@ def start(arguments: Sequence[object], command: Sequence[str] = NORMALIGN, **opt
     given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "env": environment(), **options}
     listen = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     return subprocess.Popen([*command, *map(str, arguments)], **{**listen, **given})
+
+
+def forked_main(arguments: Sequence[object], errors: Path, prepare: Callable[[], object] = lambda: None) -> int:
+    """``normalign`` in a fork, which has everything loaded; -> its id. What it says goes to a file."""
+    child = os.fork()
+    if child:
+        return child
+    code = 1
+    try:
+        os.setpgrp()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+        sys.stderr = open(2, "w", encoding="utf-8", buffering=1, closefd=False)
+        prepare()
+        code = main([*map(str, arguments)])
+    except SystemExit as end:
+        code = int(end.code or 0)
+    finally:
+        os._exit(code)
 
 
 def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:

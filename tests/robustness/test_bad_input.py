@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import resource
 import shutil
@@ -21,20 +22,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis
 import pytest
 import torch
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from fairseq_normalign.cli import main
 from fairseq_normalign.links.dump import Dump
 from tests.cli.tiny_pair import LONGEST, WORDS, write_text
 
-from .kills import forked_main
 from .room import (
     FAIRSEQ_OPTIONS,
     PACKAGE,
     Room,
     environment,
     fairseq,
+    forked_main,
     make_lstm,
     make_models,
     make_sentencepiece_model,
@@ -133,7 +137,7 @@ ODD_NAME = "hy\tp\n\x1b[2J\u202e\x7f"
 
 def _oddly_named(style: str) -> Make:
     """A hypothesis whose file name holds letters that steer a terminal."""
-    return lambda room: [room.write("gold", "0-0\n"), room.write(ODD_NAME, "0-0\n"), "--style", style]
+    return lambda room: [room.write("gold", "0-0\n"), room.write(ODD_NAME, "0-0\n"), *style.split()]
 
 
 def damaged(damage: Callable[[Path], object], *options: object, source: str = "w1 w2\n", target: str = "w2\n") -> Make:
@@ -189,6 +193,20 @@ def typed(text: bytes | str, *options: object) -> Make:
         *(room.models.folder, "--path", room.models.path(), "--input", room.write("typed", text)),
         *("--buffer-size", 4, *options),
     ]
+
+
+GOOD = "w1 w2\nw3\n"
+
+
+def labels(content: str, *options: object) -> Make:
+    return lambda room: [
+        *("--labels", room.file(content), "--target", room.file(), "--links", room.file("0-0\n0-0\n")),
+        *("-o", room.outputs / "out", *options),
+    ]
+
+
+def span(start: str, end: str) -> str:
+    return f'{{"text": "w1 w2", "spans": [{{"start": {start}, "end": {end}, "label": "A"}}]}}\n{{"text": "w3"}}\n'
 
 
 # -- damages ----------------------------------------------------------------------------------------------------------
@@ -396,7 +414,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("letters that steer a terminal", "view", with_links("a\u202eb\u200b\u2066\n", "c\u200dd\n", "0-0\n"), accepted(lambda seen: r"c\u200dd" in seen.out and not set(seen.out) & set("\u202e\u200b\u2066\u200d"))),
     *[
         ("letters that steer a terminal", "score", _oddly_named(style), accepted(lambda seen: not set(seen.out) & set("\x1b\u202e\x7f")))
-        for style in ("table", "tsv", "json", "latex")
+        for style in ("", "--style tsv", "--json", "--style latex")
     ],
     # -- models
     ("wrong dictionary", "align", damaged(entries(lambda rows: [b"x" + row for row in rows])), accepted(targets(1), "2 of 2 source pieces are not")),
@@ -510,6 +528,33 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("disk full", "score", to("/dev/full", scored("0-0\n", "0-0\n")), refused("/dev/full: no space left")),
     ("disk full", "symmetrize", to("/dev/full", files("0-0\n", "0-0\n")), refused("/dev/full: no space left")),
     ("disk full", "convert", to("/dev/full", files("0-0\n", "--to=talp")), refused("/dev/full: no space left")),
+    # -- labels, markup, lexicon, checks, translations, the toy
+    ("labels no spans anywhere", "project", labels('{"text": "w1 w2", "entities": []}\n{"text": "w3"}\n'), refused("no line has 'spans'")),
+    ("labels outside", "project", labels(span("-5", "99")), refused("outside the line")),
+    ("labels not numbers", "project", labels(span("NaN", "1e999")), refused("not a span")),
+    ("labels half a letter", "project", labels(span("0.5", "2")), refused("not a span")),
+    ("labels deep", "project", labels('{"text": ' + "[" * 50_000 + "\n"), refused("not a line of JSON")),
+    ("labels a column before the first", "project", labels("w1 O\nw2 O\n\nw3 O\n", "--label-column", -99), refused("2 columns")),
+    ("labels a column after the last", "project", labels("w1 O\nw2 O\n\nw3 O\n", "--label-column", 99), refused("2 columns")),
+    ("no spans to score", "project", lambda room: ["--evaluate", room.file("0-0\n0-0\n"), *room.pair(), "--links", room.file("0-0\n0-0\n"), "--longest", 0], refused("--longest is at least 1")),
+    ("over its links", "project", lambda room: ["--markup", *room.pair(), "--links", room.file("0-0\n0-0\n", "links"), "-o", room.folder / "links"], refused("would replace it")),
+    ("scores missing", "project", lambda room: ["--markup", *room.pair(), "--links", room.file("0-0\n0-0\n"), "--link-scores", room.file("0.5\n"), "-o", room.outputs / "out"], refused("0 numbers for 1 links")),
+    ("pairs without a partner", "project", lambda room: ["--markup", *room.model(), "--source", room.file("w1\n"), "--target", room.file(), "-o", room.outputs / "out"], refused("they must be parallel")),
+    ("not a number", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-0\n0-0\n"), "--min-association", "nan"], refused("not nan")),
+    ("past the sentence", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-9\n0-0\n")], refused("0-9")),
+    ("over its links", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-0\n0-0\n", "links"), "-o", room.folder / "links"], refused("would replace it")),
+    ("kept over the text", "check", lambda room: [*room.model(), "--source", room.file(GOOD, "x.source"), "--target", room.file(), "--keep", "50%", "--keep-to", room.folder / "x", "-o", room.outputs / "out"], refused("would replace it")),
+    ("disk full", "check", lambda room: [*room.model(), *room.pair(), "-o", "/dev/full"], refused("no space left")),
+    ("not UTF-8", "check", lambda room: [*room.model(), "--source", room.file(b"w1\n\xff\n"), "--target", room.file(), "-o", room.outputs / "out"], refused("not UTF-8")),
+    ("words over the text", "align", lambda room: [*room.model(), "--source", room.file(GOOD, "x.source"), "--target", room.file(GOOD, "x.target"), "--write-words", room.folder / "x", "-o", room.outputs / "out"], refused("would replace it")),
+    ("over the links to vote", "align", lambda room: [*room.model(), *room.pair(), "--vote", room.file("0-0\n0-0\n", "votes"), "-o", room.folder / "votes"], refused("would replace it")),
+    ("over a dictionary", "align", lambda room: [*room.copy(), *room.pair(), "-o", room.folder / "dict.de.txt"], refused("would replace it")),
+    ("a choice over the text", "layers", lambda room: [*room.model(), "--source", room.file(GOOD, "text"), "--target", room.file(), "--save", room.folder / "text"], refused("would replace it")),
+    ("over the page", "translate", lambda room: [*room.model(), "--page", room.file("<p>w1</p>\n", "page"), "-o", room.folder / "page"], refused("would replace it")),
+    ("disk full", "translate", lambda room: [*room.model(), "--source", room.file(), "--beam", 1, "-o", "/dev/full"], refused("no space left")),
+    ("half a pair", "try", lambda room: ["Der Bürger"], refused("give both sentences")),
+    ("no place", "try", lambda room: ["--html", room.folder / "no" / "page.html"], refused("there is no directory")),
+    ("a folder with files", "try", lambda room: ["--copy", room.file().parent], refused("not empty")),
 ]  # fmt: skip
 
 
@@ -638,9 +683,9 @@ def test_disk_full_in_the_middle_of_a_file(room):
     _, status = os.waitpid(child, 0)
     said = (room.folder / "errors").read_text()
     assert os.waitstatus_to_exitcode(status) == 2
-    assert said.count("\n") == 1
-    assert "file too large" in said
-    assert room.leftovers() == []
+    assert "file too large" in said.splitlines()[-1]
+    assert "Traceback" not in said
+    assert not (room.outputs / "out").exists()
 
 
 @pytest.mark.parametrize("verb", ["convert", "score"])
@@ -739,7 +784,7 @@ def test_the_command_itself_refuses_in_one_line(room):
 
 
 def test_inputs_survive_being_named_as_outputs(room):
-    text = room.write("text.part", "w1 w2\n")
+    text = room.write("text.parts", "w1 w2\n")
     given = [*map(str, room.model()), "--source", str(text), "--target", str(text)]
     for out in (text, room.folder / "text"):
         assert main(["align", *given, "-o", str(out)]) == 2
@@ -774,3 +819,131 @@ def test_a_dump_is_whole_or_not_there(room):
     good = texts("w1 w2\nw3\n", "w1\nw2\n")(room)
     assert main(["align", *map(str, good), "-o", str(room.outputs / "out"), "--dump", str(room.outputs / "dump")]) == 0
     assert len(Dump(room.outputs / "dump")) == 2
+
+
+def check_refused(command: list[object], says: str, room: Room, capsys) -> None:
+    before = {path: path.read_bytes() for path in room.folder.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    assert main([*map(str, command)]) == 2
+    seen = capsys.readouterr()
+    assert says in seen.err.splitlines()[-1], seen.err
+    assert seen.err.count("error:") == 1
+    assert not seen.out
+    assert {path: path.read_bytes() for path in room.folder.rglob("*") if path.is_file()} == before
+
+
+# -- folders of transformers ------------------------------------------------------------------------------------------
+
+
+def config(name: str = "config.json", **values: object) -> Callable[[Path], object]:
+    def change(folder: Path) -> None:
+        found = json.loads((folder / name).read_text())
+        (folder / name).write_text(json.dumps({**found, **values}))
+
+    return change
+
+
+def moved_pieces(folder: Path) -> None:
+    pieces = json.loads((folder / "vocab.json").read_text())
+    (folder / "vocab.json").write_text(json.dumps({piece: index + 10**6 for piece, index in pieces.items()}))
+
+
+FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "no heads": (config(decoder_attention_heads=0), "1 is the least"),
+    "heads below zero": (config(decoder_attention_heads=-4), "1 is the least"),
+    "a million layers": (config(decoder_layers=10**6), "1000 is the most"),
+    "no layers": (config(encoder_layers=0), "1 is the least"),
+    "a dictionary larger than the file": (config(vocab_size=10**10), "its weights have"),
+    "positions for the whole memory": (config(max_position_embeddings=10**10), "131072 is the most"),
+    "more than all is dropped": (config(dropout=5), "from 0 to 1"),
+    "no end": (config(eos_token_id=None), "which piece ends a sentence"),
+    "a start that is no piece": (config("generation_config.json", decoder_start_token_id=10**6), "belong together"),
+    "pieces of another model": (moved_pieces, "belong together"),
+    "weights cut": (lambda folder: (folder / "model.safetensors").write_bytes(b"\xff" * 8), "its weights have 8 bytes"),
+    "configuration cut": (lambda folder: (folder / "config.json").write_text("{"), "not a JSON file"),
+}
+
+
+@pytest.fixture(scope="module")
+def marian_folder(tmp_path_factory) -> Path:
+    pytest.importorskip("transformers")
+    from tests.hosts.transformers.folders import marian
+
+    return marian(tmp_path_factory.mktemp("marian"))
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_folder(name, marian_folder, models, tmp_path, capsys):
+    change, says = FOLDERS[name]
+    room = Room(models, tmp_path)
+    folder = tmp_path / "model"
+    shutil.copytree(marian_folder, folder)
+    change(folder)
+    command = ["align", "--path", folder, "--cpu", "--readings", "default", *room.pair(), "-o", room.outputs / "out"]
+    check_refused(command, says, room, capsys)
+
+
+def test_a_folder_is_not_written_over(marian_folder, models, tmp_path, capsys):
+    room = Room(models, tmp_path)
+    folder = tmp_path / "model"
+    shutil.copytree(marian_folder, folder)
+    for name in ("config.json", "model.safetensors", "vocab.json", "source.spm"):
+        check_refused(
+            ["align", "--path", folder, "--cpu", *room.pair(), "-o", folder / name], "would replace it", room, capsys
+        )
+
+
+# -- any bytes in alignment files: a result or one line ---------------------------------------------------------------
+
+PIECES = [
+    b"0-0",
+    b"1-1",
+    b"2p3",
+    b"12-7",
+    b" ",
+    b"\n",
+    b"\n",
+    b"\r\n",
+    b"\t",
+    b"\xef\xbb\xbf",
+    b"\xff",
+    b"\0",
+    b"\xe2\x80\xa8",
+    b"0001 1 1 S\n",
+    b"2 0 3 P 0.5\n",
+    b"3 0 0\n",
+    b"SENT: 1\n",
+    b"SENT: 0\n",
+    b"S 1 1\n",
+    b"P 0 2\n",
+    b"-1",
+    b"99999999999-1",
+    b"A-0\t0-0\n",
+    b"A-1\t\n",
+    b"A-1\t3-3 0-1\n",
+    b"S-0\ta b\n",
+    b"H-0\t-0.1\tc d\n",
+    b"A-0\t0.1,0.2\n",
+    b"x",
+    b"1234567890123456789012-0",
+]
+CONTENT = st.lists(st.sampled_from(PIECES), max_size=10).map(b"".join)
+OPTIONS = st.lists(
+    st.sampled_from(
+        "--reverse-hyp --gold-base=1 --hyp-base=0 --skip-goldless --source=gold --bootstrap=3 --allow-missing".split()
+    ),
+    max_size=3,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@hypothesis.given(gold=CONTENT, hyp=CONTENT, options=OPTIONS)
+def test_any_bytes_in_alignments(tmp_path_factory, gold, hyp, options):
+    folder = tmp_path_factory.mktemp("bytes")
+    (folder / "gold").write_bytes(gold)
+    (folder / "hyp").write_bytes(hyp)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        assert main(["score", "gold", "hyp", *options]) in (0, 2)
+        assert main(["symmetrize", "gold", "hyp", "-o", "out"]) in (0, 2)
+        assert main(["convert", "hyp", "--to", "talp", "-o", "out"]) in (0, 2)
