@@ -117,7 +117,7 @@ def run(args: Options) -> None:
         json=args.json,
         words=bool(args.write_words),
     )
-    vote = args.vote_weight or (VOTE_BESIDE_HMM if args.learn else VOTE)
+    vote = (VOTE_BESIDE_HMM if args.learn else VOTE) if args.vote_weight is None else args.vote_weight
     bitext = Bitext(*given_text(args), beside=args.vote)
     with contextlib.ExitStack() as stack, opened_job(args, "align", bitext, vote=vote) as job:
         hmm, learned_from = _learned(args, job, bitext) if args.learn else (None, "")

@@ -12,11 +12,13 @@ It is written beside its place and renamed when complete: a dump that exists is 
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -162,38 +164,29 @@ class Seen:
         return not before & bit
 
 
-class _SideFields(TypedDict):
-    """The words of one side in a line of the index."""
-
-    words: list[str]
-    spans: list[tuple[int, int]]
-    specials: list[int]
-
-
-class _IndexLine(TypedDict):
-    """A line of the index as it should be; what is read is checked field by field."""
-
-    id: int
-    rank: int
-    shard: int
-    score: float | None
-    source_pieces: list[str]
-    target_pieces: list[str]
-    source: _SideFields
-    target: _SideFields
-
-
 class Dump:
     """Reads a dump: ``len(dump)``, ``dump[3]``, ``for pair in dump``. Arrays are read when they are asked for."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.meta = _read_meta(self.path)
-        self._lines = _line_offsets(self.path / "index.jsonl")
-        if len(self._lines) != self.meta["hypotheses"]:
-            raise NormalignError(
-                f"{self.path / 'index.jsonl'}: {len(self._lines)} lines, {self.meta['hypotheses']} in meta.json"
-            )
+        self._index = self.path / "index.jsonl"
+        check_regular(self.path / "meta.json")
+        try:
+            meta = json.loads((self.path / "meta.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise NormalignError(f"{path}: not a dump of soft alignments ({error})") from None
+        if not isinstance(meta, dict) or meta.get("version") != VERSION or not isinstance(meta.get("hypotheses"), int):
+            raise NormalignError(f"{self.path / 'meta.json'}: not a dump of version {VERSION}")
+        self.meta: dict[str, Any] = meta
+        check_regular(self._index)
+        try:
+            with open(self._index, "rb") as index:
+                ends = itertools.accumulate(map(len, index), initial=0)
+                *self._lines, _ = ends
+        except OSError as error:
+            raise NormalignError(f"{self._index}: {reason_of(error)}") from None
+        if len(self._lines) != meta["hypotheses"]:
+            raise NormalignError(f"{self._index}: {len(self._lines)} lines, {meta['hypotheses']} in meta.json")
 
     def __len__(self) -> int:
         return len(self._lines)
@@ -204,54 +197,44 @@ class Dump:
     def ids(self) -> list[tuple[int, int]]:
         """(sentence id, rank) of every hypothesis, in the order of the dump, without reading arrays."""
         found: dict[tuple[int, int], int] = {}
-        place = self.path / "index.jsonl"
-        with open(place, "rb") as index:
+        with open(self._index, "rb") as index:
             for number, raw in enumerate(index, start=1):
-                try:
+                with self._at(number):
                     line = json.loads(raw)
                     key = _count(line["id"]), _count(line["rank"])
-                except UNREADABLE as error:
-                    raise NormalignError.at(place, number, f"not a line of a dump ({error})") from None
                 if key in found:
                     message = f"sentence {key[0]} with rank {key[1]} is there twice, first in line {found[key]}"
-                    raise NormalignError.at(place, number, message)
+                    raise NormalignError.at(self._index, number, message)
                 found[key] = number
         return list(found)
+
+    @contextlib.contextmanager
+    def _at(self, number: int) -> Iterator[None]:
+        """Name the line, from 1, of the index whose content is damaged."""
+        try:
+            yield
+        except UNREADABLE as error:
+            raise NormalignError.at(self._index, number, f"not a line of a dump ({error})") from None
 
     def __getitem__(self, number: int) -> DumpedPair:
         if not 0 <= number < len(self):
             raise IndexError(number)
-        with open(self.path / "index.jsonl", "rb") as index:
+        with open(self._index, "rb") as index, self._at(number + 1):
             index.seek(self._lines[number])
-            raw = index.readline()
-        try:
-            line = json.loads(raw)
-            return self._pair(number, line)
-        except UNREADABLE as error:
-            raise NormalignError.at(self.path / "index.jsonl", number + 1, f"not a line of a dump ({error})") from None
-
-    def _pair(self, number: int, line: _IndexLine) -> DumpedPair:
-        layers, heads = self._arrays(number, _count(line["shard"]))
-        source_pieces, target_pieces = _texts(line["source_pieces"]), _texts(line["target_pieces"])
-        source = _segmentation(line["source"], len(source_pieces))
-        target = _segmentation(line["target"], len(target_pieces))
-        steps = len(target_pieces) + 1, len(source_pieces)
-        _check_array(layers, steps, dimensions=3)
-        if heads is not None:
-            _check_array(heads, steps, dimensions=4)
-            if len(heads) != len(layers):
-                raise ValueError(f"heads of {len(heads)} layers beside {len(layers)} layers")
-        return DumpedPair(
-            id=_count(line["id"]),
-            rank=_count(line["rank"]),
-            source_pieces=source_pieces,
-            target_pieces=target_pieces,
-            source=source,
-            target=target,
-            score=float("nan") if line["score"] is None else float(line["score"]),
-            layers=layers,
-            heads=heads,
-        )
+            line = json.loads(index.readline())
+            layers, heads = self._arrays(number, _count(line["shard"]))
+            source_pieces, target_pieces = _texts(line["source_pieces"]), _texts(line["target_pieces"])
+            source = _segmentation(line["source"], len(source_pieces))
+            target = _segmentation(line["target"], len(target_pieces))
+            steps = len(target_pieces) + 1, len(source_pieces)
+            _check_array(layers, steps, dimensions=3)
+            if heads is not None:
+                _check_array(heads, steps, dimensions=4)
+                if len(heads) != len(layers):
+                    raise ValueError(f"heads of {len(heads)} layers beside {len(layers)} layers")
+            score = float("nan") if line["score"] is None else float(line["score"])
+            id, rank = _count(line["id"]), _count(line["rank"])
+            return DumpedPair(id, rank, source_pieces, target_pieces, source, target, score, layers, heads)
 
     def _arrays(self, number: int, shard: int) -> tuple[np.ndarray, np.ndarray | None]:
         from safetensors import SafetensorError, safe_open
@@ -294,31 +277,7 @@ def _check_array(array: np.ndarray, steps: tuple[int, int], *, dimensions: int) 
         raise ValueError("an array holds NaN or infinity, or no numbers")
 
 
-def _read_meta(path: Path) -> dict[str, object]:
-    check_regular(path / "meta.json")
-    try:
-        meta = json.loads((path / "meta.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise NormalignError(f"{path}: not a dump of soft alignments ({error})") from None
-    if not isinstance(meta, dict) or meta.get("version") != VERSION or not isinstance(meta.get("hypotheses"), int):
-        raise NormalignError(f"{path / 'meta.json'}: not a dump of version {VERSION}")
-    return meta
-
-
-def _line_offsets(path: Path) -> list[int]:
-    offsets, position = [], 0
-    check_regular(path)
-    try:
-        with open(path, "rb") as index:
-            for line in index:
-                offsets.append(position)
-                position += len(line)
-    except OSError as error:
-        raise NormalignError(f"{path}: {reason_of(error)}") from None
-    return offsets
-
-
-def _segmentation(fields: _SideFields, length: int) -> Segmentation:
+def _segmentation(fields: Mapping[str, Any], length: int) -> Segmentation:
     words = _texts(fields["words"])
     spans = tuple((_count(start), _count(stop)) for start, stop in fields["spans"])
     specials = tuple(_count(position) for position in fields["specials"])

@@ -170,7 +170,7 @@ def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.nd
     [[0.25, 0.75]]
     """
     if not (factor > 0 and math.isfinite(factor)):
-        raise NormalignError(f"a vote counts a number of times above 0, not {factor}")
+        raise NormalignError(f"the weight of a vote is a number above 0, not {factor:g}")
     times = np.ones(soft.shape)
     for source, target in links:
         if not (0 <= target < soft.shape[0] and 0 <= source < soft.shape[1]):

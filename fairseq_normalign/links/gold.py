@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..files import open_output
 from .decide import Link
@@ -57,17 +58,10 @@ def read_links(
 
 
 def read_marked(
-    path: str | Path,
-    *,
-    format: str = "auto",
-    base: int | None = None,
-    reverse: bool | None = None,
-    source: str | Path | None = None,
-    target: str | Path | None = None,
-    options: OptionNames = PYTHON_OPTIONS,
+    path: str | Path, *, source: str | Path | None = None, target: str | Path | None = None, **how: Any
 ) -> list[Marked]:
     """Return the links (source, target, sure) of each sentence of a file. Arguments as for :func:`read_gold`."""
-    with open_alignment(path, format=format, base=base, reverse=reverse, options=options) as file:
+    with open_alignment(path, **how) as file:
         return [list(links) for (block,) in in_step([file], Lengths(source, target)) for links in block.sentences()]
 
 

@@ -145,44 +145,27 @@ def count_blocks(gold: Block, hypothesis: Block) -> Counts:
     >>> count_blocks(gold, links).tolist()
     [[1, 1, 2, 0, 1]]
     """
-    width = _width(gold, hypothesis)
-    keys, kinds = _flagged(gold, hypothesis, width)
-    if not len(keys):
-        return np.zeros((gold.count, len(COUNTS)), dtype=np.int64)
-    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
-    sentence = keys[first] // (width * width)
-    kinds = np.bitwise_or.reduceat(kinds, first)
-    per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
-    counts: Counts = per_kind @ _COUNTED
-    return counts
-
-
-def _counted() -> np.ndarray:
-    """Return [8, 5]: which counts a link of each kind belongs to; a kind is a sum of _POSSIBLE, _SURE and _LINK."""
-    kinds = np.arange(8)
-    is_link, is_sure = (kinds & _LINK) > 0, (kinds & _SURE) > 0
-    is_possible = is_sure | ((kinds & _POSSIBLE) > 0)
-    columns = (is_link, is_sure, is_possible, is_link & is_sure, is_link & is_possible)
-    return np.stack(columns, axis=1).astype(np.int64)
-
-
-_COUNTED = _counted()
-
-
-def _width(gold: Block, hypothesis: Block) -> int:
-    return 1 + max(int(side.max(initial=0)) for block in (gold, hypothesis) for side in (block.source, block.target))
-
-
-def _flagged(gold: Block, hypothesis: Block, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all links of both as sorted numbers, and the kind of each."""
+    width = 1 + max(int(side.max(initial=0)) for block in (gold, hypothesis) for side in (block.source, block.target))
     narrow = gold.count * width * width * 8 <= np.iinfo(np.int32).max  # sorted in half the time
     number = np.int32 if narrow else np.int64
     tagged = np.concatenate([link_numbers(block, width, number) for block in (gold, hypothesis)])
+    if not len(tagged):
+        return np.zeros((gold.count, len(COUNTS)), dtype=np.int64)
     tagged <<= number(3)
     tagged[: len(gold)] += np.where(gold.sure, number(_SURE), number(_POSSIBLE))
     tagged[len(gold) :] += number(_LINK)
     tagged.sort()
-    return tagged >> number(3), tagged & number(7)
+    keys, kinds = tagged >> number(3), tagged & number(7)
+
+    first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
+    sentence = keys[first] // (width * width)
+    kinds = np.bitwise_or.reduceat(kinds, first)
+    per_kind = np.bincount(sentence * 8 + kinds, minlength=gold.count * 8).reshape(-1, 8)
+    kind = np.arange(8)
+    is_link, is_sure, is_possible = (kind & _LINK) > 0, (kind & _SURE) > 0, (kind & (_SURE | _POSSIBLE)) > 0
+    columns = np.stack([is_link, is_sure, is_possible, is_link & is_sure, is_link & is_possible], axis=1)
+    counts: Counts = per_kind @ columns.astype(np.int64)
+    return counts
 
 
 def link_numbers(block: Block, width: int, number: type[np.signedinteger] = np.int64) -> np.ndarray:

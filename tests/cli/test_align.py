@@ -279,7 +279,7 @@ def test_a_short_text_gets_the_fixed_two_looks_and_a_choice_can_be_given_back(ti
     assert (tmp_path / "given").read_bytes() == (tmp_path / "fixed").read_bytes()
 
 
-def test_votes_raise_what_another_aligner_linked(tiny_pair, tmp_path):
+def test_votes_raise_what_another_aligner_linked(tiny_pair, tmp_path, capsys):
     both = [*tiny_pair.arguments(), *tiny_pair.reverse(), *ONE, "--floor", "0"]
     assert align(*both, "-o", tmp_path / "plain") == 0
     diagonal = tmp_path / "diagonal"
@@ -293,6 +293,8 @@ def test_votes_raise_what_another_aligner_linked(tiny_pair, tmp_path):
     for found, line in zip(links(tmp_path / "voted"), lines, strict=True):
         assert {f"{s}-{t}" for s, t in found} >= set(line.split())
     assert (tmp_path / "plain").read_bytes() != (tmp_path / "voted").read_bytes()
+    assert align(*both, "--vote", diagonal, "--vote-weight", "0", "-o", tmp_path / "none") == 2
+    assert "the weight of a vote is a number above 0, not 0" in capsys.readouterr().err
     diagonal.write_text("0-0\n")
     assert align(*both, "--vote", diagonal, "-o", tmp_path / "short") == 2
     assert not (tmp_path / "short").exists()

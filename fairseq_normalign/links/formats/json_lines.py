@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -74,60 +75,44 @@ def from_json(line: str, place: str) -> AlignedPair:
     if not isinstance(record, dict) or record.get("normalign") != VERSION:
         found = record.get("normalign") if isinstance(record, dict) else None
         raise NormalignError(f"{place}: 'normalign' is {found!a}; version {VERSION} of the format is wanted")
-    texts = [text for text in (record.get("source"), record.get("target")) if isinstance(text, str)]
-    if len(texts) < 2:
-        raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
-    words = [
-        _spans(record, f"{side}_words", text, place) for side, text in zip(("source", "target"), texts, strict=True)
-    ]
+    texts, words = [], []
+    for side in ("source", "target"):
+        text, spans = record.get(side), record.get(f"{side}_words")
+        if not isinstance(text, str):
+            raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
+        last = 0
+        for span in _list(spans, f"{side}_words", place):
+            sound = isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)
+            if not sound or not last <= span[0] <= span[1] <= len(text):
+                found = f"{str(span)[:40]!a} in '{side}_words' is no range of characters behind the last one"
+                raise NormalignError(f"{place}: {found}")
+            last = span[1]
+        texts.append(text)
+        words.append([(start, end) for start, end in spans])
     links: dict[Link, bool] = {}
     confidences: dict[Link, float] = {}
-    for link in _list(record, "links", place):
-        source, target, confidence, sure = _link(link, (len(words[0]), len(words[1])), place)
-        links[source, target] = sure or links.get((source, target), False)
+    for link in _list(record.get("links"), "links", place):
+        shown = f"{str(link)[:60]!a}"
+        if not isinstance(link, dict) or type(link.get("source")) is not int or type(link.get("target")) is not int:
+            raise NormalignError(f"{place}: {shown} is not a link with 'source' and 'target'")
+        source, target = ends = link["source"], link["target"]
+        if not (0 <= source < len(words[0]) and 0 <= target < len(words[1])):
+            has = f"{len(words[0])} and {len(words[1])} words"
+            raise NormalignError(f"{place}: link {source}-{target} is out of range: {has}")
+        confidence, sure = link.get("confidence"), link.get("sure", True)
+        is_share = type(confidence) in (int, float) and 0 <= confidence <= 1
+        if type(sure) is not bool or not (confidence is None or is_share):
+            raise NormalignError(f"{place}: {shown}: 'confidence' is from 0 to 1, 'sure' true or false")
+        links[ends] = sure or links.get(ends, False)
         if confidence is not None:
-            confidences[source, target] = confidence
-    found_links = [(*link, links[link]) for link in sorted(links)]
-    return AlignedPair(texts[0], texts[1], words[0], words[1], found_links, confidences)
+            confidences[ends] = confidence
+    return AlignedPair(*texts, *words, [(*link, links[link]) for link in sorted(links)], confidences)
 
 
-def _list(record: Mapping[str, object], key: str, place: str) -> list[object]:
-    value = record.get(key)
+def _list(value: Any, key: str, place: str) -> list[Any]:
     if not isinstance(value, list):
         raise NormalignError(f"{place}: '{key}' has to be a list")
     return value
-
-
-def _spans(record: Mapping[str, object], key: str, text: str, place: str) -> list[Span]:
-    found: list[Span] = []
-    last = 0
-    for span in _list(record, key, place):
-        if not (
-            isinstance(span, list)
-            and len(span) == 2
-            and all(type(number) is int for number in span)
-            and last <= span[0] <= span[1] <= len(text)
-        ):
-            raise NormalignError(
-                f"{place}: {str(span)[:40]!a} in '{key}' is no range of characters behind the last one"
-            )
-        found.append((span[0], span[1]))
-        last = span[1]
-    return found
-
-
-def _link(link: object, lengths: tuple[int, int], place: str) -> tuple[int, int, float | None, bool]:
-    """-> source, target, confidence or None, sure."""
-    if not isinstance(link, dict) or type(link.get("source")) is not int or type(link.get("target")) is not int:
-        raise NormalignError(f"{place}: {str(link)[:60]!a} is not a link with 'source' and 'target'")
-    source, target = link["source"], link["target"]
-    if not (0 <= source < lengths[0] and 0 <= target < lengths[1]):
-        raise NormalignError(f"{place}: link {source}-{target} is out of range: {lengths[0]} and {lengths[1]} words")
-    confidence, sure = link.get("confidence"), link.get("sure", True)
-    is_number = isinstance(confidence, (int, float)) and not isinstance(confidence, bool)
-    if not isinstance(sure, bool) or not (confidence is None or (is_number and 0 <= confidence <= 1)):
-        raise NormalignError(f"{place}: {str(link)[:60]!a}: 'confidence' is from 0 to 1, 'sure' true or false")
-    return source, target, confidence, sure
 
 
 class JsonLines(LineReader):
