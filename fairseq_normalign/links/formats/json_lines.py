@@ -106,7 +106,8 @@ def from_json(line: str, place: str) -> AlignedPair:
         links[ends] = sure or links.get(ends, False)
         if confidence is not None:
             confidences[ends] = confidence
-    return AlignedPair(*texts, *words, [(*link, links[link]) for link in sorted(links)], confidences)
+    found_links = [(*link, links[link]) for link in sorted(links)]
+    return AlignedPair(texts[0], texts[1], words[0], words[1], found_links, confidences)
 
 
 def _list(value: Any, key: str, place: str) -> list[Any]:
