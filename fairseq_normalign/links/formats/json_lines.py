@@ -100,7 +100,7 @@ def from_json(line: str, place: str) -> AlignedPair:
             has = f"{len(words[0])} and {len(words[1])} words"
             raise NormalignError(f"{place}: link {source}-{target} is out of range: {has}")
         confidence, sure = link.get("confidence"), link.get("sure", True)
-        is_share = type(confidence) in (int, float) and 0 <= confidence <= 1
+        is_share = isinstance(confidence, (int, float)) and not isinstance(confidence, bool) and 0 <= confidence <= 1
         if type(sure) is not bool or not (confidence is None or is_share):
             raise NormalignError(f"{place}: {shown}: 'confidence' is from 0 to 1, 'sure' true or false")
         links[ends] = sure or links.get(ends, False)
