@@ -77,11 +77,12 @@ def from_json(line: str, place: str) -> AlignedPair:
         raise NormalignError(f"{place}: 'normalign' is {found!a}; version {VERSION} of the format is wanted")
     texts, words = [], []
     for side in ("source", "target"):
-        text, spans = record.get(side), record.get(f"{side}_words")
+        text = record.get(side)
         if not isinstance(text, str):
             raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
+        spans = _list(record.get(f"{side}_words"), f"{side}_words", place)
         last = 0
-        for span in _list(spans, f"{side}_words", place):
+        for span in spans:
             sound = isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)
             if not sound or not last <= span[0] <= span[1] <= len(text):
                 found = f"{str(span)[:40]!a} in '{side}_words' is no range of characters behind the last one"
