@@ -52,7 +52,7 @@ def test_pictures_show_the_looks_side_by_side(tiny_pair, capsys):
 def test_the_looks_are_chosen_by_the_text_and_that_is_said(tiny_pair, capsys):
     assert main(["view", *tiny_pair.arguments(), *tiny_pair.reverse(), "--sentences", "1"]) == 0
     out, err = capsys.readouterr()
-    assert "reads norms:1:awi,norms:3:awo^0.5, the default" in err
+    assert "using the default norms:1:awi,norms:3:awo^0.5" in err
     assert [line.split(" · ")[1] for line in out.splitlines() if line.startswith("sentence")][-1] == "both directions"
 
 
