@@ -75,11 +75,6 @@ class ReadingChoice:
     doubts: tuple[str, ...]
     """Why the choice is unsure; empty when it is not."""
 
-    @property
-    def is_sure(self) -> bool:
-        """Whether nothing speaks against it."""
-        return not self.doubts
-
 
 def choose_readings(
     pairs: Sequence[PairDecisions], *, layers: int, method: str = "norms", seed: int = 12345

@@ -58,7 +58,7 @@ def pairs(count: int, right: dict[tuple[str, int, int | None], float], seed: int
 def test_the_best_head_after_and_the_best_layer_before_are_chosen():
     choice = choose_readings(pairs(100, {("awi", 0, 1): 0.9, ("awo", 2, None): 0.6, ("awo", 1, 0): 0.2}), layers=LAYERS)
     assert str(choice.expert) == "norms:1.2:awi,norms:3:awo"
-    assert choice.is_sure
+    assert choice.doubts == ()
     assert choice.stability == (1.0, 1.0)
     assert [one.reading.spec for one in choice.ranked[:2]] == ["norms:1.2:awi", "norms:3:awo"]
     assert len(choice.ranked) == 2 * LAYERS * (1 + HEADS)
@@ -82,7 +82,6 @@ def test_a_look_without_support_is_left_out(step, expected):
 def test_a_model_that_knows_nothing_gets_the_default():
     choice = choose_readings(pairs(100, {}), layers=LAYERS)
     assert choice.expert == default_expert(LAYERS)
-    assert not choice.is_sure
 
 
 def test_too_few_pairs_get_the_default():
@@ -149,21 +148,10 @@ def slow_shares(pairs, rounds):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(sentences, sentences), min_size=1, max_size=5), st.integers(1, 3))
+@given(st.lists(st.tuples(sentences, sentences), max_size=5), st.integers(1, 3))
 def test_as_in_the_books(pairs, rounds):
     for found, expected in zip(word_shares(pairs, rounds), slow_shares(pairs, rounds), strict=True):
         np.testing.assert_allclose(found, expected, atol=1e-9)
-
-
-def test_what_always_comes_together_belongs_together():
-    pairs = [(["das", "haus"], ["the", "house"]), (["das", "buch"], ["the", "book"]), (["ein", "buch"], ["a", "book"])]
-    shares = word_shares(pairs)
-    assert shares[0].argmax(axis=1).tolist() == [0, 1]
-    assert shares[2].argmax(axis=1).tolist() == [0, 1]
-
-
-def test_no_pairs():
-    assert word_shares([]) == []
 
 
 CHOICE = ReadingChoice(
@@ -187,16 +175,9 @@ def test_a_choice_comes_back_as_it_was(tmp_path):
     assert read_choice(tmp_path / "choice.json") == CHOICE
 
 
-def test_the_ranked_list_counts_from_one():
-    assert choice_record(CHOICE)["ranked"][0] == {
-        "method": "norms",
-        "layer": 1,
-        "head": 2,
-        "step": "awi",
-        "support": 0.26,
-        "above_diagonal": 1.0,
-    }
-    assert choice_record(CHOICE)["ranked"][1]["head"] is None
+def test_the_record_counts_from_one():
+    first, second, *_ = choice_record(CHOICE)["ranked"]
+    assert (first["layer"], first["head"], second["head"]) == (1, 2, None)
 
 
 def test_alignment_heads_are_the_supported_heads_counted_from_zero():
@@ -263,9 +244,4 @@ def test_what_is_no_json_is_refused(tmp_path, raw):
 def test_a_huge_file_is_not_read_whole(tmp_path):
     (tmp_path / "choice.json").write_bytes(b" " * 10_000_001)
     with pytest.raises(NormalignError, match="larger than 10000000 bytes"):
-        read_choice(tmp_path / "choice.json")
-
-
-def test_a_missing_file_is_said_in_one_line(tmp_path):
-    with pytest.raises(NormalignError, match=r"choice\.json"):
         read_choice(tmp_path / "choice.json")

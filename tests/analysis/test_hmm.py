@@ -56,15 +56,6 @@ def test_posteriors_and_jumps_are_sums_over_every_alignment():
     np.testing.assert_allclose(moved, expected[0][2] + expected[1][2], rtol=1e-4)
 
 
-def test_one_word_on_each_side():
-    links, empty, moved = hmm._forward_backward(
-        np.full((1, 1, 1), 0.5, np.float32), np.full((1, 1), 0.25, np.float32), np.ones(2 * LONGEST_JUMP + 1)
-    )
-    assert links[0, 0, 0] == pytest.approx(0.4 / 0.45)
-    assert empty[0, 0] == pytest.approx(0.05 / 0.45)
-    assert not moved.any()
-
-
 def test_long_sentences_do_not_underflow():
     lexicon = np.full((300, 1, 300), 1e-8, np.float32)
     lexicon[np.arange(300), 0, np.arange(300)] = 1e-3
