@@ -157,7 +157,7 @@ def _with_placeholders(
     words, owners = _split(target, kept)
     if len(kept) < len(places):
         linked = _linked(pair, source_owners, owners)
-        whole = _whole(line)
+        whole = _whole(line, full)
         lost: dict[int, list[int]] = {}  # for each place in the target, the words of the source that go there
         run: list[int] = []
         for word, owner in enumerate([*source_owners, 0]):
@@ -267,10 +267,10 @@ def _with_lost(
     return text, words, owners
 
 
-def _whole(line: str) -> list[Span]:
-    """The character references and placeholders of a line: nothing goes into these."""
+def _whole(line: str, source: str) -> list[Span]:
+    """The character references of a line and the placeholders that the source lacks: nothing goes into these."""
     references = [match.span() for match in _REFERENCE.finditer(line)] if "&" in line else []
-    return sorted([*references, *find_placeholders(line)])
+    return sorted([*references, *(span for span in find_placeholders(line) if line[slice(*span)] not in source)])
 
 
 def _around(whole: Sequence[Span], offset: int) -> Span:
@@ -541,7 +541,7 @@ def _written(marked: Marked, texts: _Texts, root: _Element) -> str:
     tags, line = marked.tags, texts.target_line
     written: list[str] = []
     done = 0
-    whole = _whole(line)
+    whole = _whole(line, marked.full)
 
     def put(tag: Tag, place: int, to_left: bool) -> None:
         nonlocal done
