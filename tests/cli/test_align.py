@@ -184,7 +184,7 @@ def test_bad_bytes_leave_nothing(tiny_pair, tmp_path, capsys):
 
 def windows_done(monkeypatch, stop: int | None = None) -> list[int]:
     """Record the windows that are aligned from now on; interrupt the one with the number ``stop``."""
-    from fairseq_normalign.align import job
+    from fairseq_normalign.align import aligner as job
 
     aligned: list[int] = []
     work = job.align_window
