@@ -87,14 +87,14 @@ def readings_of(pair: ReadPair) -> list[Reading]:
     return [reading for name, found in pair.readings.items() for reading in every_reading(name, found.shape)]
 
 
-def pair_counts(pair: ReadPair) -> Counts:
+def pair_counts(pair: ReadPair, decided: PairDecisions | None = None) -> Counts:
     """Return the counts of each reading of a pair, [readings, 5]; zeros where the pair has no gold.
 
     The columns are those of :data:`..links.score.COUNTS`.
     """
     if pair.gold is None:
         return np.zeros((len(readings_of(pair)), len(COUNTS)), dtype=np.int64)
-    decided = decisions_of(pair)
+    decided = decided or decisions_of(pair)
     gold = gold_block([pair.gold])
     counts: list[np.ndarray] = [np.zeros((0, len(COUNTS)), dtype=np.int64)]
     for name, found in pair.readings.items():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..analysis.decisions import decisions_of, pair_counts, readings_of
+from ..analysis.decisions import PairDecisions, decisions_of, pair_counts, readings_of
 from ..errors import NormalignError
 from ..files import check_writable, open_output
 from ..links.pieces import Sentence
@@ -66,10 +66,11 @@ def write_page(
             if sentences and found != shapes:
                 raise NormalignError(f"sentence {pair.id + 1} has other methods, layers or heads than those before it")
             shapes, readings = found, readings or readings_of(pair)
-            numbers, scales, zeros = _numbers(pair, readings)
+            decided = decisions_of(pair)
+            numbers, scales, zeros = _numbers(pair, readings, decided)
             out.write(f'<script type="text/plain" id="d{len(sentences)}">{pack(numbers)}</script>\n')
             sentences.append({**_sentence(pair), "z": scales, **({"o": zeros} if any(zeros) else {})})
-            counts.append(pair_counts(pair))
+            counts.append(pair_counts(pair, decided))
         if not sentences:
             raise NormalignError("there is no sentence to show")
 
@@ -94,7 +95,9 @@ def write_page(
     return PageSummary(len(sentences), Path(path).stat().st_size if str(path) != "-" else 0)
 
 
-def _numbers(pair: ReadPair, readings: Sequence[Reading]) -> tuple[list[np.ndarray], list[float], list[int]]:
+def _numbers(
+    pair: ReadPair, readings: Sequence[Reading], decided: PairDecisions
+) -> tuple[list[np.ndarray], list[float], list[int]]:
     """Return the rounded soft alignments of a pair with the links of its readings, and scale and zero of each matrix.
 
     First the layers, then the heads of each method; after all of them, for each reading without links of its own, the
@@ -114,7 +117,6 @@ def _numbers(pair: ReadPair, readings: Sequence[Reading]) -> tuple[list[np.ndarr
             arrays.append(np.rint(exact / np.where(scale > 0, scale, 1.0)[..., None, None]).astype(np.int64) + zero)
             zeros += [zero] * scale.size
             scales += [float(f"{value:.7g}") for value in np.ravel(scale)]
-    decided = decisions_of(pair)
     arrays += [decided.of(reading) + 1 for reading in readings if pair.readings[reading.method].links is None]
     return arrays, scales, zeros
 
