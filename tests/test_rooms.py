@@ -49,7 +49,7 @@ BY_STRING = {
     "hosts/__init__.py": "the host that a path belongs to",
     "hosts/fairseq/checkpoints.py": "numpy's module under its old and new name",
     "hosts/fairseq/patches.py": "the models and tasks that fairseq has to know, as its own --user-dir imports them",
-    "hosts/transformers/transformers_lm.py": "whether torchaudio can be imported",
+    "hosts/transformers/loading.py": "whether torchaudio can be imported",
 }
 """The only files that import by a string, and what for: a static look cannot see where these imports point."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import torch
 from torch import nn
 
+from ..errors import NormalignError
 from ..half_precision import prepare_cpu
 
 PRECISIONS = {"fp16": torch.float16, "bf16": torch.bfloat16}
@@ -35,8 +36,19 @@ class ModelOptions:
         """The type the parameters are converted to, if any."""
         return PRECISIONS[self.precision] if self.precision else None
 
+    def check_device(self) -> None:
+        """Refuse a device that torch does not know or cannot use, before a model is loaded."""
+        try:
+            torch.zeros(1, device=self.device).tolist()
+        except (RuntimeError, AssertionError, NotImplementedError, ValueError, TypeError) as error:
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0][:120]
+            raise NormalignError(
+                f"the device '{self.device}' cannot be used ({reason}); try cpu, cuda or cuda:0"
+            ) from None
+
     def prepare(self) -> None:
         """Try half precision once, before a model is made, where it is asked for on a CPU."""
+        self.check_device()
         if self.precision and torch.device(self.device).type == "cpu":
             prepare_cpu(self.precision)
 

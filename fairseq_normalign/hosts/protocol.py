@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ..analysis.attention_batch import Inventory, Projections
+from ..errors import NormalignError
 from ..links.pieces import Sentence, Span
 from ..methods.model_protocol import ModelView
 from ..methods.records import Attention, AttentionBlock
@@ -31,6 +32,10 @@ EMPTY, TOO_LONG = "empty", "too long"
 
 Pair = tuple[Line, Line]
 """Source and target of a pair, as the model reads them."""
+
+
+class OutOfMemory(NormalignError):
+    """A batch needed more memory than there is."""
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -34,7 +34,10 @@ from ..methods.records import (
     Transformer,
     widened,
 )
-from .protocol import Batch, Take
+from .protocol import Batch, OutOfMemory, Take
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Enough(Exception):
@@ -75,6 +78,30 @@ class Sublayer:
         assert value is not None
         assert out is not None
         return Projections(heads=self.heads, value_weight=value, value_bias=bias, out_weight=out)
+
+
+def check_parameters(module: nn.Module, name: object) -> None:
+    """Refuse a model with NaN or infinity among its parameters; ``name`` is what to call it."""
+    for key, parameter in module.named_parameters():
+        if parameter.is_floating_point() and not bool(torch.isfinite(parameter).all()):
+            raise NormalignError(f"{name}: NaN or infinity in its parameter {key}; is the file damaged?")
+
+
+@contextmanager
+def enough_memory(names: Sequence[str]) -> Iterator[None]:
+    """While this lasts, running out of memory is an error that names the sentences."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        said = str(error)
+        is_memory = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+        if not is_memory and not any(words in said for words in OUT_OF_MEMORY):
+            raise
+        found = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}" if names else "of this batch"
+        raise OutOfMemory(f"sentence {found}: not enough memory for a text of this length") from None
+
+
+OUT_OF_MEMORY = ("not enough memory", "DefaultCPUAllocator", "bad_alloc", "out of memory")
 
 
 # -- hooks -------------------------------------------------------------------------------------------------------------
@@ -272,6 +299,16 @@ class ReadModel(ABC):
         """Return how many layers have the attention of ``kind``."""
         return len(self.attention(kind))
 
+    def checked(self, name: object) -> Self:
+        """Return this model; refuse one without finite parameters, or whose cross-attention adds nothing at all."""
+        check_parameters(self.module, name)
+        parts = self.attention("cross")
+        if not any(bool(part.value.weight.any()) and bool(part.out.weight.any()) for part in parts):
+            raise NormalignError(
+                f"{name}: its encoder-decoder attention adds nothing: the projections of values or outputs are zero"
+            )
+        return self
+
     def projections(self, kind: str) -> list[Projections]:
         """Return the parameters of the transformation f of every layer of ``kind``."""
         return [part.projections() for part in self.attention(kind)]
@@ -319,6 +356,7 @@ class ReadModel(ABC):
                 raise Enough
 
         with (
+            enough_memory(batch.names),
             self.taking_turns(),
             self.reading([parts[index] for index in waiting]),
             recorded(parts, kind, layers, hand_on, blocks=blocks, outputs=outputs),
@@ -360,7 +398,7 @@ class ReadModel(ABC):
     @contextmanager
     def view(self, batch: Batch) -> Iterator[ForcedView]:
         """Return the whole model with the targets forced."""
-        with self.taking_turns(), self.reading(None):
+        with enough_memory(batch.names), self.taking_turns(), self.reading(None):
             yield ForcedView(self, batch)
 
 

@@ -16,7 +16,7 @@ from ...text.subwords import MosesTokenizer
 from ...text.vocabulary import scheme_of_dictionary
 from ..observer import OneSided, Take
 from ..options import ModelOptions
-from ..reading import recorded
+from ..reading import check_parameters, recorded
 from .dictionaries import dictionary_inventory, load_dictionary
 from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
 from .model import every_layer_of, plain_attention, sublayer, teacher_forcing
@@ -67,6 +67,7 @@ def masked_observer(
         except HOST_ERRORS as error:
             reason = " ".join(str(error).split())[:200]
             raise NormalignError(f"{model.path}: its parameters do not fit {file}: {reason}") from None
+    check_parameters(built, model.path)
     model.place(built)
     built.eval()
     splitter = text.splitters([scheme_of_dictionary(dictionary)] * 2)[0]

@@ -12,7 +12,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...errors import NormalignError
 from ...links.decide import best_sources, normalized
 from ...links.dump import DumpWriter
 from ...links.pieces import Sentence
@@ -160,10 +159,6 @@ class AligningGenerator:
         nothing = [torch.zeros(0, dtype=torch.long) for _ in ids]
         batch = self._batch(sample, nothing, range(len(ids)))
         list(self.aligner.align(batch, every_layer=True))
-        for model in self.modules:
-            for name, parameter in model.named_parameters():
-                if not bool(torch.isfinite(parameter).all()):
-                    raise NormalignError(f"sentence {', '.join(batch.names)}: NaN or infinity in the parameter {name}")
 
     def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[object]) -> None:
         targets = [self._pieces(hypo["tokens"]) for _, hypo in printed]

@@ -159,6 +159,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Fairseq
     languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
     loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
     for module in loaded.models:
+        FairseqModel(module).checked(model.path)
         model.place(module)
     return with_text(loaded, text, tags=tags)
 

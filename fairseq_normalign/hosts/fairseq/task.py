@@ -19,7 +19,7 @@ from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
 from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 from fairseq.utils import split_paths
-from torch import nn
+from torch import isfinite, nn
 
 from ...errors import NormalignError
 from ...text.vocabulary import Dictionary
@@ -41,6 +41,14 @@ class HostTask:
     datasets: dict[str, Any]
     source_dictionary: Dictionary
     target_dictionary: Dictionary
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        """A copy of a model shares its task, which does not change."""
+        return self
+
+    def __reduce__(self) -> Any:
+        """Refuse to be pickled: the class was made while the program ran."""
+        raise NormalignError("a fairseq model that is loaded cannot be pickled; load it again in the other process")
 
     @property
     def settings(self) -> Any:
@@ -135,6 +143,8 @@ class HostTask:
             "decoder": ("target", self.target_dictionary),
         }
         for name, tensor in parameters.items():
+            if tensor.is_floating_point() and not bool(isfinite(tensor).all()):
+                raise ValueError(f"NaN or infinity in its parameter {name}; is the file damaged?")
             side = name.removesuffix(".embed_tokens.weight").rpartition(".")[2]
             if not name.endswith(".embed_tokens.weight") or side not in sides:
                 continue

@@ -88,4 +88,4 @@ def _read(found: Found, model: ModelOptions, build: Any) -> Any:
     except NormalignError as error:
         text = str(error)
         raise NormalignError(text if text.startswith(str(found.weights)) else f"{found.weights}: {text}") from None
-    return TransformersModel(module.to(device=model.device, dtype=model.dtype))
+    return TransformersModel(module.to(device=model.device, dtype=model.dtype)).checked(found.weights)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...errors import NormalignError
-from ..transformers.transformers_lm import hide_broken_audio
+from ..transformers.loading import hide_broken_audio
 from .formats import Weights
 
 hide_broken_audio()

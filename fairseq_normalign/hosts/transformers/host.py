@@ -21,7 +21,7 @@ from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair
 from .languages import front_of_source, languages_of, set_languages, start_of_target
-from .loading import load_model, load_tokenizer
+from .loading import library, load_model, load_tokenizer
 from .model import TransformersModel
 from .text import Tokenizer, TokenizerLines, joined_words, sentence_of
 
@@ -185,10 +185,11 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Transfo
     models = [_model(path, model) for path in paths]
     config, generation = models[0].module.config, models[0].module.generation_config
     sides = [load_tokenizer(paths[0]) for _ in range(2)]
-    languages = languages_of(sides[0], config, model.source_lang, model.target_lang, paths[0])
-    codes, _ = (set_languages(side, *languages, paths[0]) for side in sides)
-    source, target = Tokenizer(sides[0]), Tokenizer(sides[1], target=True)
-    front = [] if codes else front_of_source(source, config, *languages, paths[0])
+    with library(paths[0]):
+        languages = languages_of(sides[0], config, model.source_lang, model.target_lang, paths[0])
+        codes, _ = (set_languages(side, *languages, paths[0]) for side in sides)
+        source, target = Tokenizer(sides[0]), Tokenizer(sides[1], target=True)
+        front = [] if codes else front_of_source(source, config, *languages, paths[0])
     finders = [_finder(text, language) for language in languages]
     options: dict[str, Any] = {"lowercase": text.lowercase, "tags": tags}
     code = codes[str(languages[1])] if codes else None
@@ -209,7 +210,7 @@ def _model(path: str, options: ModelOptions) -> TransformersModel:
     model = _LOADED.get(key)
     if model is None:
         options.prepare()
-        model = TransformersModel(load_model(path, device=options.device, dtype=options.dtype))
+        model = TransformersModel(load_model(path, device=options.device, dtype=options.dtype)).checked(path)
         _LOADED[key] = model
     return model
 

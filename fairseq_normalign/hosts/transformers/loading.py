@@ -1,30 +1,34 @@
 """Folders and hub names made into models and tokenizers; a stranger's folder runs nothing and reads nothing else.
 
-The library is not shown the folder itself but a copy of it: links to the files that belong to a model, and its
-configuration without anything that names other files or code. Weights are read as safetensors, or by torch's loader
-for tensors alone.
+The library is not shown the folder itself but a copy of it: links to the files that belong to a model, and those
+entries of its configurations that describe a model, its tokenizer or its special pieces. Whatever names other files,
+code, kernels or a way to quantize is left out. Sizes, the indices of pieces and the steps of a tokenizer are checked
+first: a small file must not fill the memory. Weights are read as safetensors, or by torch's loader for tensors alone.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import logging
 import os
 import pickle
+import re
+import subprocess
+import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ...errors import MissingExtra, NormalignError
-from .sizes import check_sizes
-from .transformers_lm import hide_broken_audio
+from ..reading import check_parameters
 
-CONFIG, TOKENIZER_CONFIG = "config.json", "tokenizer_config.json"
+CONFIG, TOKENIZER_CONFIG, GENERATION_CONFIG = "config.json", "tokenizer_config.json", "generation_config.json"
 TEXT_FILES = (
     *("tokenizer.json", "vocab.json", "vocab.txt", "merges.txt", "special_tokens_map.json", "added_tokens.json"),
     *("source.spm", "target.spm", "target_vocab.json", "vocab-src.json", "vocab-tgt.json", "spiece.model"),
@@ -41,7 +45,59 @@ TOKENIZER_OPTIONS = {
     *("pad_token", "cls_token", "mask_token", "mask_token_sent", "trim_offsets", "keep_accents", "do_lower_case"),
 }
 """What a tokenizer's configuration may say; everything else, above all names of files, is left out."""
-NOT_OF_A_MODEL = {"auto_map", "_name_or_path", "transformers_weights", "custom_pipelines", "adapter_kwargs"}
+SEARCH_OPTIONS = {
+    "bos_token_id": int,
+    "eos_token_id": (int, list),
+    "pad_token_id": int,
+    "decoder_start_token_id": int,
+    "forced_bos_token_id": int,
+    "forced_eos_token_id": (int, list),
+    "bad_words_ids": list,
+    "early_stopping": bool,
+    "renormalize_logits": bool,
+    "length_penalty": (int, float),
+    "repetition_penalty": (int, float),
+    "no_repeat_ngram_size": int,
+}
+"""What a configuration may say about translating, and the types; everything else is this program's to decide."""
+MODEL_OPTIONS = {
+    *(
+        "model_type",
+        "architectures",
+        "tokenizer_class",
+        "task_specific_params",
+        "torch_dtype",
+        "max_position_embeddings",
+    ),
+    *("num_hidden_layers", "n_positions", "normalize_before", "normalize_embedding", "add_final_layer_norm"),
+    *("static_position_embeddings", "add_bias_logits", "decoder_vocab_size", "head_dim", "tie_encoder_decoder"),
+}
+"""Entries of a model's configuration beside those that its class knows."""
+NOT_OF_A_MODEL = re.compile(r"_|attn_implementation|experts_implementation|auto_map|quantization|transformers_weights")
+"""How entries start that no model needs, even where its class knows them."""
+MOST_PIECES = 1 << 22
+VOCABULARIES = ("vocab.json", "vocab-src.json", "vocab-tgt.json", "target_vocab.json", "added_tokens.json")
+MOST_GROWTH = 100
+"""How many times longer the steps of a tokenizer may make a text."""
+KNOWN_PATTERNS = {
+    r" {2,}",
+    r"\s+",
+    r"[\r\n]",
+    r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+}
+PROBE = """
+import sys
+import tokenizers
+try:
+    import resource
+    resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+except ImportError:
+    pass
+tokenizer = tokenizers.Tokenizer.from_file(sys.argv[1])
+for letters in sys.argv[2:]:
+    tokenizer.encode(letters * (3000 // len(letters)) + "!")
+"""
+"""Tries a tokenizer on long texts of equal letters, which patterns that take for ever cannot split."""
 
 
 def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = None) -> Any:
@@ -51,36 +107,38 @@ def load_model(path: str, *, device: str = "cpu", dtype: torch.dtype | None = No
     'marian'
     """
     folder = find_folder(path)
-    with _library(path) as library, safe_copy(folder) as copy:
+    with library(path) as host, safe_copy(folder) as copy:
         weights = _check_weights(folder)
         check_sizes(_read(folder / CONFIG, folder), folder, weights)
-        config = library.AutoConfig.from_pretrained(str(copy), trust_remote_code=False, local_files_only=True)
+        config = host.AutoConfig.from_pretrained(str(copy), trust_remote_code=False, local_files_only=True)
         if not config.is_encoder_decoder:
             raise NormalignError(
                 f"{path}: a model of the kind '{config.model_type}' has no encoder and decoder; alignments come from "
                 "the attention between them"
             )
-        model, found = library.AutoModelForSeq2SeqLM.from_pretrained(
+        model, found = host.AutoModelForSeq2SeqLM.from_pretrained(
             str(copy),
             config=config,
             dtype=dtype or torch.float32,
             trust_remote_code=False,
             local_files_only=True,
             use_safetensors=weights == SAFE,
+            attn_implementation="eager",
             weights_only=True,
             output_loading_info=True,
         )
     missing = sorted(name for name in found["missing_keys"] if "embed_positions" not in name)
     if missing:  # the library would make them up
         raise NormalignError(f"{path}: its weights lack {len(missing)} parameters of the model ({missing[0]}, ...)")
+    check_parameters(model, path)
     return model.to(device).eval().requires_grad_(False)
 
 
 def load_tokenizer(path: str) -> Any:
     """Load the tokenizer of a folder or hub name."""
     folder = find_folder(path)
-    with _library(path) as library, safe_copy(folder) as copy:
-        return library.AutoTokenizer.from_pretrained(str(copy), trust_remote_code=False, local_files_only=True)
+    with library(path) as host, safe_copy(folder) as copy:
+        return host.AutoTokenizer.from_pretrained(str(copy), trust_remote_code=False, local_files_only=True)
 
 
 def find_folder(path: str) -> Path:
@@ -133,14 +191,15 @@ def _why_not(error: Exception) -> str:
 
 
 @contextlib.contextmanager
-def _library(path: str) -> Iterator[Any]:
-    """The library, silent; what goes wrong in it is the fault of the folder, and said in one line."""
+def library(path: str) -> Iterator[Any]:
+    """The library, silent; what goes wrong in it is the fault of the folder, and reported in one line."""
     hide_broken_audio()
     try:
         import transformers
     except ImportError:
         raise MissingExtra("transformers", "transformers", f"the model '{path}'") from None
     before = transformers.utils.logging.get_verbosity(), logging.root.manager.disable
+    showed_progress = transformers.utils.logging.is_progress_bar_enabled()
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
     logging.disable(logging.WARNING)
@@ -154,11 +213,25 @@ def _library(path: str) -> Iterator[Any]:
         raise NormalignError(
             f"{path}: its weights hold more than tensors, or are damaged; they are not loaded"
         ) from None
-    except Exception as error:  # the library ends in errors of any kind when a folder makes no sense
+    except (KeyboardInterrupt, SystemExit, GeneratorExit):
+        raise
+    except BaseException as error:  # the library raises errors of any kind, its tokenizers even outside of Exception
         raise NormalignError(f"{path}: cannot be made into a model: {_first_line(error)}") from None
     finally:
+        if showed_progress:
+            transformers.utils.logging.enable_progress_bar()
         transformers.utils.logging.set_verbosity(before[0])
         logging.disable(before[1])
+
+
+def hide_broken_audio() -> None:
+    """transformers imports torchaudio, which fairseq asks for, if it is there; built for another torch, it crashes."""
+    try:
+        importlib.import_module("torchaudio")
+    except ImportError:
+        pass
+    except (OSError, RuntimeError):
+        sys.modules["torchaudio"] = None  # type: ignore[assignment]
 
 
 def _first_line(error: BaseException) -> str:
@@ -168,18 +241,105 @@ def _first_line(error: BaseException) -> str:
 @contextlib.contextmanager
 def safe_copy(folder: Path) -> Iterator[Path]:
     """A folder with what may be loaded of another: for as long as it is being loaded."""
-    with tempfile.TemporaryDirectory(prefix="normalign-") as name:
-        copy = Path(name)
+    with tempfile.TemporaryDirectory(prefix="normalign-") as made:
+        copy = Path(made)
         patterns = (*TEXT_FILES, SAFE, PICKLED, *INDEX.values())
         for file in sorted({file for pattern in patterns for file in folder.glob(pattern)}):
-            os.symlink(_inside(file, folder), copy / file.name)
-        config = {key: value for key, value in _read(folder / CONFIG, folder).items() if key not in NOT_OF_A_MODEL}
-        (copy / CONFIG).write_text(json.dumps(config), encoding="utf-8")
-        if (folder / TOKENIZER_CONFIG).is_file():
-            options = _read(folder / TOKENIZER_CONFIG, folder)
-            kept = {key: value for key, value in options.items() if key in TOKENIZER_OPTIONS}
-            (copy / TOKENIZER_CONFIG).write_text(json.dumps(kept), encoding="utf-8")
+            if file.name != GENERATION_CONFIG:
+                os.symlink(_inside(file, folder), copy / file.name)
+        written = {
+            CONFIG: lambda options: {**_of_model(options, folder), **_of_search(options, folder / CONFIG)},
+            GENERATION_CONFIG: lambda options: _of_search(options, folder / GENERATION_CONFIG),
+            TOKENIZER_CONFIG: lambda options: {key: options[key] for key in options if key in TOKENIZER_OPTIONS},
+        }
+        for name, kept in written.items():
+            if (folder / name).is_file():
+                (copy / name).write_text(json.dumps(kept(_read(folder / name, folder))), encoding="utf-8")
+        _check_vocabularies(folder)
         yield copy
+
+
+def _of_model(options: Mapping[str, object], folder: Path) -> dict[str, object]:
+    """The entries of a model's configuration that its class knows; none that names files, code or kernels."""
+    from transformers import CONFIG_MAPPING
+
+    kind = options.get("model_type")
+    if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
+        raise NormalignError(f"{folder / CONFIG}: its model_type {json.dumps(kind)[:60]} is not known here")
+    known = {*CONFIG_MAPPING[kind]().to_dict(), *CONFIG_MAPPING[kind].attribute_map, *MODEL_OPTIONS}
+    return {key: value for key, value in options.items() if key in known and not NOT_OF_A_MODEL.match(key)}
+
+
+def _of_search(options: Mapping[str, object], file: Path) -> dict[str, object]:
+    """The entries of a configuration that say how to translate; a value of another type is refused."""
+    kept = {key: value for key, value in options.items() if key in SEARCH_OPTIONS and value is not None}
+    for key, value in kept.items():
+        allowed: Any = SEARCH_OPTIONS[key]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        wrong = not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool)
+        if wrong or (is_number and not -1e6 < float(value) < 1e9):  # type: ignore[arg-type]
+            raise NormalignError(f"{file}: its {key} cannot be {json.dumps(value)[:60]}")
+    return kept
+
+
+def _check_vocabularies(folder: Path) -> None:
+    """Refuse indices of pieces that are no whole numbers or far too large, and tokenizers that never end."""
+    for name in VOCABULARIES:
+        if (folder / name).is_file():
+            found = _read(folder / name, folder)
+            _check_indices(found.items(), folder / name)
+            if name.startswith("vocab-") and "<unk>" not in found:
+                raise NormalignError(f"{folder / name}: there is no piece <unk>, which FSMT's tokenizer needs")
+    file = folder / "tokenizer.json"
+    if not file.is_file():
+        return
+    found = _read(file, folder)
+    model = found.get("model")
+    pieces = model.get("vocab") if isinstance(model, dict) else None
+    _check_indices(pieces.items() if isinstance(pieces, dict) else (), file)
+    added = found.get("added_tokens")
+    _check_indices(
+        [(str(one.get("content")), one.get("id")) for one in added or () if isinstance(one, dict)]
+        if isinstance(added, list)
+        else (),
+        file,
+    )
+    growth, patterns = 1.0, set()
+    for step in _steps([found.get(part) for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder")]):
+        pattern = step.get("pattern")
+        written = pattern if isinstance(pattern, dict) else {}
+        if "Regex" in written:
+            patterns.add(str(written["Regex"]))
+        if "content" in step:
+            growth *= max(1.0, len(str(step["content"])) / max(1, len(str(written.get("String", "")))))
+    if growth > MOST_GROWTH:
+        raise NormalignError(f"{file}: refused: its steps make a text {growth:.0f} times longer")
+    if not patterns <= KNOWN_PATTERNS:
+        letters = sorted(set("".join(patterns)) & set(map(chr, range(33, 0x3000))))[:40]
+        command = [sys.executable, "-c", PROBE, str(_inside(file, folder)), " ", "a ", *letters]
+        try:
+            failed = subprocess.run(command, capture_output=True, timeout=60, check=False).returncode != 0
+        except subprocess.TimeoutExpired:
+            failed = True
+        if failed:
+            raise NormalignError(f"{file}: refused: its patterns cannot split a long text ({sorted(patterns)[0][:60]})")
+
+
+def _check_indices(pieces: Any, file: Path) -> None:
+    for piece, index in pieces:
+        if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < MOST_PIECES:
+            raise NormalignError(
+                f"{file}: the piece {json.dumps(piece)[:60]} has the index {json.dumps(index)[:60]}; "
+                f"a whole number below {MOST_PIECES} is needed"
+            )
+
+
+def _steps(found: object) -> Iterator[Mapping[str, Any]]:
+    """Every JSON object in nested lists and objects."""
+    if isinstance(found, dict):
+        yield found
+    for inner in found.values() if isinstance(found, dict) else found if isinstance(found, list) else ():
+        yield from _steps(inner)
 
 
 def _inside(file: Path, folder: Path) -> Path:
@@ -213,3 +373,29 @@ def _check_weights(folder: Path) -> str:
         if any(folder.glob(kind)):
             return kind
     raise NormalignError(f"{folder}: no weights ({SAFE} or {PICKLED})")
+
+
+MOST_LAYERS, MOST_POSITIONS = 1000, 1 << 17
+SIZE = re.compile(
+    r"(layers|heads|d_model|d_ff|d_kv|hidden_size|ffn_dim|vocab_size|max_position_embeddings|embed_dim)$|^num_"
+)
+"""Names of sizes."""
+AT_LEAST_ONE = re.compile(r"^((en|de)coder_(layers|attention_heads|ffn_dim)|num_heads|num_layers|d_model|d_ff|d_kv)$")
+
+
+def check_sizes(config: Mapping[str, object], folder: Path, weights: str) -> None:
+    """Refuse sizes that no model has, or that the files of the weights (their pattern) have no room for."""
+    room = sum(file.stat().st_size for file in folder.glob(weights))
+    for key, value in config.items():
+        if "drop" in key and isinstance(value, int | float) and not 0 <= value <= 1:
+            raise NormalignError(f"{folder}: refused: its configuration asks for {key} {value}; it is from 0 to 1")
+        if not SIZE.search(key) or isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        least = 1 if AT_LEAST_ONE.match(key) else 0
+        if not value >= least:
+            raise NormalignError(f"{folder}: refused: its configuration asks for {key} {value}; {least} is the least")
+        most = MOST_LAYERS if "layers" in key else MOST_POSITIONS if "position" in key else None
+        if most is not None and value > most:
+            raise NormalignError(f"{folder}: refused: its configuration asks for {key} {value}; {most} is the most")
+        if value > room:
+            raise NormalignError(f"{folder}: its configuration asks for {key} {value}, its weights have {room} bytes")

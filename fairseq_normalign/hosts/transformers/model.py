@@ -25,8 +25,8 @@ PROJECTIONS = (("q_proj", "v_proj", "out_proj"), ("q", "v", "o"))
 """The names of the query, value and output projections."""
 CROSS = ("encoder_attn", "cross_attention")
 """The names of the attention over the encoder in a layer of BART's shape."""
-NO_LIMIT = 1_000_000
-"""Positions of a model whose positions are relative."""
+LONGEST = 4096
+"""Positions of a model whose positions are relative (T5): memory grows with their square."""
 
 
 class TransformersModel(ReadModel):
@@ -58,7 +58,7 @@ class TransformersModel(ReadModel):
     @property
     def max_positions(self) -> tuple[int, int]:
         """How many source and target positions it has, start and end included."""
-        positions = getattr(self.module.config, "max_position_embeddings", None) or NO_LIMIT
+        positions = getattr(self.module.config, "max_position_embeddings", None) or LONGEST
         return int(positions), int(positions)
 
     def layers_of(self, side: str) -> list[nn.Module]:

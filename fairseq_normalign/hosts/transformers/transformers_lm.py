@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
 
 from ...analysis.attention_batch import Inventory, Projections
-from ...errors import MissingExtra, NormalignError
+from ...errors import NormalignError
 from ..observer import OneSided, Take
-from ..reading import Sublayer, evaluating, recorded
+from ..reading import Sublayer, check_parameters, evaluating, recorded
+from .loading import find_folder, library, safe_copy
 
 
 class BertObserver(OneSided):
     """A directory with a model of the BERT family and its tokenizer."""
 
     def __init__(self, path: str | Path, *, device: str = "cpu", max_tokens: int = 4000) -> None:
-        self._model, self._tokenizer = _load(path)
+        with library(str(path)) as host, safe_copy(find_folder(str(path))) as copy:
+            given: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+            self._tokenizer = host.AutoTokenizer.from_pretrained(str(copy), **given)
+            self._model = host.AutoModel.from_pretrained(
+                str(copy), attn_implementation="eager", use_safetensors=True, **given
+            )
+        check_parameters(self._model, path)
         self._model.to(device).eval()
         self._device = device
         self._parts = _parts(self._model, path)
@@ -66,37 +71,6 @@ def is_bert(path: str | Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return True  # loading it says what is wrong
     return not (isinstance(said, dict) and said.get("is_encoder_decoder"))
-
-
-def hide_broken_audio() -> None:
-    """transformers imports torchaudio, which fairseq asks for, if it is there; built for another torch, it crashes."""
-    try:
-        importlib.import_module("torchaudio")
-    except ImportError:
-        pass
-    except (OSError, RuntimeError):
-        sys.modules["torchaudio"] = None  # type: ignore[assignment]
-
-
-def _load(path: str | Path) -> tuple[Any, Any]:
-    hide_broken_audio()
-    try:
-        from transformers import AutoModel, AutoTokenizer
-        from transformers.utils import logging
-    except ImportError:
-        raise MissingExtra("transformers", "bert", "a model of that library") from None
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    if not (Path(path) / "config.json").is_file():
-        raise NormalignError(f"{path}: a directory without config.json is no model of transformers")
-    try:
-        tokenizer = AutoTokenizer.from_pretrained(str(path), local_files_only=True)
-        model = AutoModel.from_pretrained(
-            str(path), local_files_only=True, attn_implementation="eager", use_safetensors=True
-        )
-    except (OSError, ValueError, KeyError) as error:
-        raise NormalignError(f"{path}: {str(error).strip().splitlines()[0]}") from None
-    return model, tokenizer
 
 
 def _parts(model: nn.Module, path: str | Path) -> list[Sublayer]:

@@ -187,3 +187,82 @@ def test_a_decoder_alone_cannot_be_aligned(tmp_path):
     transformers.GPT2LMHeadModel(config).save_pretrained(tmp_path)
     with pytest.raises(NormalignError, match="'gpt2' has no encoder and decoder"):
         load_model(str(tmp_path))
+
+
+def spoilt_vocabulary(index):
+    def spoil(path: Path) -> None:
+        found = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
+        found[list(found)[5]] = index
+        (path / "vocab.json").write_text(json.dumps(found), encoding="utf-8")
+
+    return spoil
+
+
+def rules(**steps):
+    """A tokenizer.json with other steps."""
+    return lambda path: change(path / "tokenizer.json", **steps)
+
+
+def replacing(pattern: dict, content: str) -> dict:
+    return {"type": "Replace", "pattern": pattern, "content": content}
+
+
+STRANGERS = [
+    *[
+        ("marian", spoilt_vocabulary(index), "has the index")
+        for index in (1.5, "7", None, 1e30, 1.5e9, 1_500_000_000, -1)
+    ],
+    (
+        "nllb",
+        rules(normalizer={"type": "Sequence", "normalizers": [replacing({"String": "a"}, "a" * 10)] * 9}),
+        "times longer",
+    ),
+    (
+        "nllb",
+        rules(pre_tokenizer={"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}),
+        "cannot split",
+    ),
+    (
+        "nllb",
+        lambda path: change(path / "tokenizer.json", added_tokens=[{"id": 1.5e9, "content": "x"}]),
+        "has the index",
+    ),
+    ("fsmt", lambda path: (path / "vocab-src.json").write_text('{"a": 0}', encoding="utf-8"), "no piece <unk>"),
+    ("fsmt", lambda path: (path / "vocab-tgt.json").write_text('{"a": 0}', encoding="utf-8"), "no piece <unk>"),
+    ("marian", lambda path: save(path / "generation_config.json", bad_words_ids="all"), "bad_words_ids cannot be"),
+    (
+        "marian",
+        lambda path: save(path / "generation_config.json", length_penalty=float("nan")),
+        "length_penalty cannot be",
+    ),
+    ("marian", lambda path: change(path / "config.json", eos_token_id=1.5), "eos_token_id cannot be"),
+]
+
+
+def save(file: Path, **entries) -> None:
+    file.write_text(json.dumps(entries), encoding="utf-8")
+
+
+@pytest.mark.parametrize(("name", "spoil", "expected"), STRANGERS)
+def test_what_a_stranger_may_write_is_one_line(copied, name, spoil, expected):
+    from fairseq_normalign import load
+
+    path = copied(name)
+    spoil(path)
+    with pytest.raises(NormalignError) as error:
+        load(path, **({"source_lang": "deu_Latn", "target_lang": "eng_Latn"} if name == "nllb" else {}))
+    assert expected in one_line(error)
+    assert str(path) in one_line(error)
+
+
+def test_no_kernels_are_fetched_and_odd_search_options_are_ignored(copied):
+    from fairseq_normalign import load
+
+    path = copied()
+    expected = load(path).translate(["der hund"], beam=2)[0][0].target
+    hub = {"attn_implementation": "kernels-community/flash-attn", "_attn_implementation": "flex_attention"}
+    change(path / "config.json", **hub, quantization_config={"quant_method": "bitsandbytes"}, max_time=0.0)
+    odd = {"max_time": 0.0, "stop_strings": "e", "num_beams": "many", "prompt_lookup_num_tokens": -1, "nonsense": {}}
+    save(path / "generation_config.json", **odd)
+    assert load_model(str(path)).config._attn_implementation == "eager"
+    assert load(path).translate(["der hund"], beam=2)[0][0].target == expected

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from fairseq_normalign.hosts.protocol import Batch
-from fairseq_normalign.hosts.transformers.transformers_lm import hide_broken_audio
+from fairseq_normalign.hosts.transformers.loading import hide_broken_audio
 
 hide_broken_audio()
 import transformers  # noqa: E402

@@ -1,0 +1,132 @@
+"""Loaded models of every host: copied, pickled, forked, under autocast, damaged, and given too much."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import pickle
+from pathlib import Path
+
+import pytest
+import torch
+
+from fairseq_normalign import NormalignError, load
+from fairseq_normalign.cli import main
+from fairseq_normalign.hosts.protocol import OutOfMemory
+from tests.robustness.room import make_models
+
+HOSTS = pytest.mark.parametrize("host", ["fairseq", "transformers"])
+PAIR = "w1 w2 w3", "w2 w1"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    return make_models(tmp_path_factory.mktemp("loaded")).folder
+
+
+def load_from(host: str, folder: Path, **options):
+    if host == "fairseq":
+        return load(folder / "de-en.pt", data=folder, **options)
+    pytest.importorskip("transformers")
+    from tests.hosts.transformers.folders import marian
+
+    if not (folder / "marian").exists():
+        (folder / "marian").mkdir()
+        marian(folder / "marian")
+    return load(folder / "marian", **options)
+
+
+def spoilt(folder: Path, to: Path, names: str, value: float) -> Path:
+    state = torch.load(folder / "de-en.pt", weights_only=False)
+    for name, tensor in state["model"].items():
+        if names in name:
+            tensor.fill_(value)
+    torch.save(state, to)
+    return to
+
+
+@HOSTS
+def test_an_outer_autocast_changes_nothing(host, folder):
+    model = load_from(host, folder)
+    expected = model.align(*PAIR)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        found = model.align(*PAIR)
+    assert found.links == expected.links
+    assert (found.soft == expected.soft).all()
+
+
+@HOSTS
+def test_a_loaded_model_works_after_a_fork(host, folder):
+    model = load_from(host, folder)
+    expected = model.align(*PAIR).links
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if model.align(*PAIR).links == expected else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+@HOSTS
+def test_a_loaded_model_can_be_copied_and_says_that_it_cannot_be_pickled(host, folder):
+    model = load_from(host, folder)
+    other = copy.deepcopy(model)
+    found = copy.deepcopy(model).align(*PAIR)
+    assert found.links == model.align(*PAIR).links
+    assert other is not model
+    side = model.aligner.forward.host.source if host == "transformers" else model.aligner.forward.host.task
+    with pytest.raises(NormalignError, match="cannot be pickled; load it again"):
+        pickle.dumps(getattr(side, "tokenizer", side))
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:99", "xla", "meta"])
+@HOSTS
+def test_an_unknown_device_is_one_line(host, folder, device):
+    with pytest.raises(NormalignError, match=f"the device '{device}' cannot be used"):
+        load_from(host, folder, device=device)
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "said"),
+    [
+        ("decoder.layers.1.fc1.weight", float("nan"), "NaN or infinity in its parameter decoder.layers.1.fc1.weight"),
+        ("encoder_attn.v_proj", 0.0, "its encoder-decoder attention adds nothing"),
+        ("encoder_attn.out_proj", 0.0, "its encoder-decoder attention adds nothing"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["align", "check", "translate"])
+def test_a_damaged_model_is_one_line(folder, tmp_path, capsys, verb, names, value, said):
+    path = spoilt(folder, tmp_path / "bad.pt", names, value)
+    (tmp_path / "text").write_text("w1 w2\n")
+    given = ["--path", str(path), "--data", str(folder), "--source", str(tmp_path / "text"), "--cpu"]
+    given += [] if verb == "translate" else ["--target", str(tmp_path / "text")]
+    assert main([verb, *given]) == 2
+    message = capsys.readouterr().err.strip()
+    assert said in message
+    assert str(path) in message
+    assert "\n" not in message
+
+
+def test_a_layer_whose_projection_is_zero_is_read_without_nan(folder, tmp_path, capsys):
+    path = spoilt(folder, tmp_path / "zero.pt", "decoder.layers.0.encoder_attn.v_proj", 0.0)
+    model = load(path, data=folder, layer=1, step="awi")
+    found = model.align(*PAIR)
+    json.loads(json.dumps({"confidence": found.confidence}, allow_nan=False))
+    assert (found.soft == found.soft).all()
+
+
+def test_memory_that_runs_out_names_the_pair(folder, monkeypatch):
+    from fairseq_normalign.hosts.reading import enough_memory
+
+    for error in (MemoryError(), RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory")):
+        with pytest.raises(OutOfMemory, match=r"^sentence 7: not enough memory"), enough_memory(["7"]):
+            raise error
+    with pytest.raises(RuntimeError, match="of another kind"), enough_memory(["7"]):
+        raise RuntimeError("of another kind")
+
+
+def test_a_model_without_positions_takes_no_line_of_any_length(tmp_path):
+    pytest.importorskip("transformers")
+    from tests.hosts.transformers.folders import t5
+
+    model = load(t5(tmp_path))
+    assert model.align("w1 " * 20_000, "w1").skipped == "too long"
