@@ -63,21 +63,22 @@ def arguments(models, checkpoint, folder: Path, source: str, target: str) -> lis
 def said(capsys) -> str:
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    return captured.err
+    lines = [line for line in captured.err.splitlines() if "what is done is kept" not in line]
+    assert len(lines) == 1
+    return lines[0]
 
 
+HUGE = 3e38
+"""A finite number that overflows; NaN itself is refused when a model is loaded."""
 BAD_WORD = 7
 """The third sentence has it."""
 SOURCE, TARGET = "w1 w2\nw3\nw4 w7 w2\nw1\n", "w1\nw2 w3\nw4 w2\nw2\n"
 IN_ENCODER = ("encoder.embed_tokens.weight", 4 + BAD_WORD)
 
 
-@pytest.mark.parametrize(
-    ("method", "value"), [*((method, float("nan")) for method in EVERY_METHOD), *((m, float("inf")) for m in QUICK)]
-)
-def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method, value):
-    checkpoint = spoilt(IN_ENCODER[0], value, IN_ENCODER[1])
+@pytest.mark.parametrize("method", EVERY_METHOD)
+def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method):
+    checkpoint = spoilt(IN_ENCODER[0], HUGE, IN_ENCODER[1])
     given = arguments(models, checkpoint, tmp_path, SOURCE, TARGET)
     if method_class(method).layerwise:
         given += ["--layer", "2"]
@@ -89,7 +90,7 @@ def test_align_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method
 
 @pytest.mark.parametrize("method", ALL_BUT_QUICK_ARE_SLOW)
 def test_compare_names_layer_and_sentence(models, spoilt, tmp_path, capsys, method):
-    given = arguments(models, spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
+    given = arguments(models, spoilt(IN_ENCODER[0], HUGE, IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
     (tmp_path / "gold").write_text("0-0\n0-0\n0-0\n0-0\n")
     assert main(["compare", *given, "--gold", str(tmp_path / "gold"), "--methods", method]) == 2
     assert "sentence 3: NaN or infinity in" in said(capsys)
@@ -106,7 +107,7 @@ def test_compare_names_layer_and_sentence(models, spoilt, tmp_path, capsys, meth
     ],
 )
 def test_other_verbs_name_layer_and_sentence(models, spoilt, tmp_path, capsys, command):
-    given = arguments(models, spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
+    given = arguments(models, spoilt(IN_ENCODER[0], HUGE, IN_ENCODER[1]), tmp_path, SOURCE, TARGET)
     assert main([*command, *given]) == 2
     captured = capsys.readouterr()
     assert "sentence 3: NaN or infinity in" in captured.err
@@ -119,7 +120,7 @@ def test_other_verbs_name_layer_and_sentence(models, spoilt, tmp_path, capsys, c
 )
 def test_a_parameter_of_a_layer_is_that_layers(models, spoilt, tmp_path, capsys, name):
     """Below the spoilt layer everything is sound, and aligned; at it nothing is."""
-    checkpoint = spoilt(f"decoder.layers.1.{name}", float("nan"))
+    checkpoint = spoilt(f"decoder.layers.1.{name}", HUGE)
     given = arguments(models, checkpoint, tmp_path, SOURCE, TARGET)
     assert main(["align", *given, "--layer", "1", "-o", str(tmp_path / "low")]) == 0
     assert main(["align", *given[2:], "--path", str(models.path()), "--layer", "1", "-o", str(tmp_path / "sound")]) == 0
@@ -136,7 +137,7 @@ def test_generate_never_prints_it(models, spoilt, tmp_path, options):
     for side, text in (("de", SOURCE), ("en", TARGET)):
         (tmp_path / f"test.de-en.{side}").write_text(text)
         (tmp_path / f"dict.{side}.txt").write_bytes((models.folder / f"dict.{side}.txt").read_bytes())
-    checkpoint = spoilt(IN_ENCODER[0], float("nan"), IN_ENCODER[1])
+    checkpoint = spoilt(IN_ENCODER[0], HUGE, IN_ENCODER[1])
     with redirect_stdout(io.StringIO()) as printed:
         code, last = fairseq(
             "fairseq-generate",
