@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -252,28 +251,8 @@ class ReadModel(ABC):
 
     def __init__(self, module: Any) -> None:
         self.module = module
-        self.__setstate__({})
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For pickling and copying: everything but what belongs to the process."""
-        return {name: value for name, value in vars(self).items() if name not in ("_turns", "_process")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._turns = threading.RLock()  # hooks stand on the module: two threads would see each other's tensors
-        self._process = os.getpid()
-
-    @contextmanager
-    def taking_turns(self) -> Iterator[None]:
-        """Wait for other threads that use the model; in a forked process, compute with one thread.
-
-        The threads of torch and those that held the lock do not exist in a forked process: it would wait for ever.
-        """
-        if os.getpid() != self._process:
-            torch.set_num_threads(1)
-            self.__setstate__({})
-        with self._turns:
-            yield
+        self.turns = threading.RLock()
+        """Hooks stand on the module: two threads would see each other's tensors, so calls take turns."""
 
     @property
     def name(self) -> str:
@@ -357,7 +336,7 @@ class ReadModel(ABC):
 
         with (
             enough_memory(batch.names),
-            self.taking_turns(),
+            self.turns,
             self.reading([parts[index] for index in waiting]),
             recorded(parts, kind, layers, hand_on, blocks=blocks, outputs=outputs),
             contextlib.suppress(Enough),
@@ -398,7 +377,7 @@ class ReadModel(ABC):
     @contextmanager
     def view(self, batch: Batch) -> Iterator[ForcedView]:
         """Return the whole model with the targets forced."""
-        with enough_memory(batch.names), self.taking_turns(), self.reading(None):
+        with enough_memory(batch.names), self.turns, self.reading(None):
             yield ForcedView(self, batch)
 
 

@@ -126,7 +126,7 @@ class FairseqModels(TaskBatches):
 
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         modules = [model.module for model in self.models]
-        with self.models[0].taking_turns(), ExitStack() as stack:
+        with self.models[0].turns, ExitStack() as stack:
             for module in modules:
                 stack.enter_context(evaluating(module))
             generator = self.task.build_generator(modules, Namespace(**options))

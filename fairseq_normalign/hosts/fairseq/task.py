@@ -42,14 +42,6 @@ class HostTask:
     source_dictionary: Dictionary
     target_dictionary: Dictionary
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        """A copy of a model shares its task, which does not change."""
-        return self
-
-    def __reduce__(self) -> Any:
-        """Refuse to be pickled: the class was made while the program ran."""
-        raise NormalignError("a fairseq model that is loaded cannot be pickled; load it again in the other process")
-
     @property
     def settings(self) -> Any:
         """The options of the task: a configuration, or the Namespace of the older tasks."""

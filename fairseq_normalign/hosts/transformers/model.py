@@ -111,7 +111,7 @@ class TransformersModel(ReadModel):
 
     def generate(self, **options: Any) -> Tensor:
         """Return what the library's own search finds: [B * n, T]."""
-        with self.taking_turns(), evaluating(self.module):
+        with self.turns, evaluating(self.module):
             return self.module.generate(**options)
 
     # -- the whole model -----------------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...errors import NormalignError
 from ...links.pieces import Segmentation, Sentence, Span
 from ...text.encoding import CACHED_WORDS, LONGEST_WORD, Line
 from ...text.offsets import piece_ranges, piece_spans, piece_texts, pieces_of_words
@@ -55,14 +54,6 @@ class Tokenizer:
         self.marks_ends = any(piece.endswith(END_OF_WORD) for piece in self.symbols())
         """Whether it splits words that are given, and would tokenize a text by its own rules (FSMT)."""
         self._scheme = "gpt2" if any("Ġ" in piece for piece in self.symbols()) else "sentencepiece"
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tokenizer:
-        """A copy of a model shares its tokenizer, which does not change."""
-        return self
-
-    def __reduce__(self) -> Any:
-        """Refuse to be pickled: some tokenizers read their files again, which are no longer there."""
-        raise NormalignError("a model that is loaded cannot be pickled; load it again in the other process")
 
     def __call__(self, text: str) -> Pieces:
         """Return the pieces of a text, without anything in front of it or behind it.
