@@ -267,14 +267,14 @@ class Aligner:
             decision=decision,
             done=done,
         )
-        backward: Sequence[Decided | None] = [None] * len(forward)
+        backward: Sequence[Decided | str | None] = [None] * len(forward)
         if self.backward is not None and encoded.backward is not None:
             backward = self.backward.decide(encoded.backward, soft=needs_soft, first=first, decision=decision)
         results = []
         for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
-            reason = encoded.forward[number]
-            if one is None:
-                results.append(Alignment.of(encoded.lines[number], skipped=reason if isinstance(reason, str) else None))
+            if isinstance(one, str) or isinstance(other, str):
+                reason = one if isinstance(one, str) else str(other)
+                results.append(Alignment.of(encoded.lines[number], skipped=reason))
                 continue
             if alone:
                 links, confidence, shares = one.links, one.confidence, one.soft

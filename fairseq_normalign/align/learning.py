@@ -34,8 +34,8 @@ def words_of_window(
     found = [model.decide(side, soft=True, decision="argmax") for model, side in sides]
     part = Part(record=[])
     for pair, *read in zip(encoded.forward, *found, strict=True):
-        if not isinstance(pair, str):
-            soft = [one.soft for one in read if one is not None and one.soft is not None]
+        if not any(isinstance(one, str) for one in (pair, *read)):
+            soft = [one.soft for one in read if not isinstance(one, str) and one.soft is not None]
             part.arrays[f"{len(part.record)} forward"] = soft[0]
             part.arrays[f"{len(part.record)} backward"] = normalized(soft[0].T) if len(soft) == 1 else soft[1]
             part.record.append([line.sentence.by_word.words for line in pair])

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..errors import NormalignError
-from ..hosts.protocol import EMPTY, TOO_LONG, Batch, HostModel, Pair
+from ..errors import NormalignError, note
+from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, HostModel, OutOfMemory, Pair
 from ..jobs import Count, TextPair, nobody
 from ..links.decide import Link, decide, normalized
 from ..links.experts import Expert
@@ -183,16 +183,33 @@ class Model:
         first: int = 0,
         decision: str | None = None,
         done: Count = nobody,
-    ) -> list[Decided | None]:
+    ) -> list[Decided | str]:
         """Decide on the links of encoded pairs, in their order, the first of them number ``first`` of the bitext.
 
         ``soft``, ``read``, ``every_layer``: what is kept; ``decision``: how links are decided, if not as the options
-        say; ``done`` is told how many pairs after each batch.
+        say; ``done`` is told how many pairs after each batch. A pair that cannot be aligned has the reason instead.
+        Where memory runs out for a batch, its pairs are read one by one; one that is too large alone is left unaligned.
         """
         usual, floor = self.options.decision_for(self.expert)
-        results: list[Decided | None] = [None] * len(encoded)
+        results: list[Decided | str] = [pair if isinstance(pair, str) else NO_MEMORY for pair in encoded]
         for places, batch in self.batches(encoded, names=lambda place: str(first + place + 1)):
-            reads = list(self.align(batch, every_layer=every_layer))
+            try:
+                reads = list(self.align(batch, every_layer=every_layer))
+            except OutOfMemory as error:
+                if len(places) == 1:
+                    note(f"{error}; it is left unaligned")
+                for place in places if len(places) > 1 else ():
+                    alone = self.decide(
+                        [encoded[place]],
+                        soft=soft,
+                        read=read,
+                        every_layer=every_layer,
+                        first=first + place,
+                        decision=decision,
+                    )
+                    results[place] = alone[0]
+                done(len(places))
+                continue
             words = self.words(reads)
             decided = self._argmax(words) if (decision or usual) == "argmax" else None
             for number, place in enumerate(places):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SAMPLE = 500
 """Pairs that readings are chosen by."""
-EMPTY, TOO_LONG = "empty", "too long"
+EMPTY, TOO_LONG, NO_MEMORY = "empty", "too long", "not enough memory"
 
 
 @options
@@ -86,14 +86,15 @@ class Job:
 
     def report(self, counts: Mapping[str, int], what: str) -> None:
         """Say how many pairs have ``what`` because they could not be aligned, and whether many pieces are unknown."""
-        empty, long = counts.get(EMPTY, 0), counts.get(TOO_LONG, 0)
-        if empty or long:
+        empty, long, large = (counts.get(reason, 0) for reason in (EMPTY, TOO_LONG, NO_MEMORY))
+        if empty or long or large:
             note(
-                f"normalign {self.verb}: {empty + long} of {counts['pairs']} pairs have {what}: "
+                f"normalign {self.verb}: {empty + long + large} of {counts['pairs']} pairs have {what}: "
                 f"{empty} empty on one side, {long} longer than the model's positions"
+                + (f", {large} too large for the memory" if large else "")
             )
         report_unknown_pieces(f"normalign {self.verb}", counts)
-        aligned = counts.get("pairs", 0) - empty - long
+        aligned = counts.get("pairs", 0) - empty - long - large
         if "links" in counts and not counts["links"] and aligned:
             note(f"normalign {self.verb}: warning: 0 links in {aligned} pairs: {self._why_no_links(counts)}")
 

@@ -27,7 +27,7 @@ Record = Attention | AttentionBlock
 Take = Callable[[int, Any], None]
 """Called with a 0-based layer and its record (:class:`Attention`, or :class:`AttentionBlock` where blocks are read)."""
 
-EMPTY, TOO_LONG = "empty", "too long"
+EMPTY, TOO_LONG, NO_MEMORY = "empty", "too long", "not enough memory"
 """Why a pair is left unaligned."""
 
 Pair = tuple[Line, Line]

@@ -99,6 +99,32 @@ def test_memory_that_runs_out_names_the_pair(folder, monkeypatch):
         raise RuntimeError("of another kind")
 
 
+def test_a_pair_that_is_too_large_for_the_memory_is_left_out(folder, monkeypatch, tmp_path, capsys):
+    from fairseq_normalign.hosts.fairseq.model import FairseqModel
+
+    run = FairseqModel.run
+
+    def limited(model, batch, kind, encoded):
+        if batch.source_tokens.numel() > 8:
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+        run(model, batch, kind, encoded)
+
+    texts = {"s": "w1 w2\nw1 w2 w3 w4 w5 w6 w7 w8 w9\nw3\n", "t": "w1 w2\nw2 w3\nw3 w4\n"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    given = ["--path", folder / "de-en.pt", "--data", folder, "--source", tmp_path / "s", "--target", tmp_path / "t"]
+    assert main(["align", *map(str, given), "--cpu", "--layer", "1", "-o", str(tmp_path / "all")]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(FairseqModel, "run", limited)
+    assert main(["align", *map(str, given), "--cpu", "--layer", "1", "-o", str(tmp_path / "some")]) == 0
+    every, found = ((tmp_path / name).read_text().split("\n") for name in ("all", "some"))
+    assert every[1]
+    assert found == [every[0], "", *every[2:]]
+    said = capsys.readouterr().err
+    assert "sentence 2: not enough memory" in said
+    assert "1 too large for the memory" in said
+
+
 def test_a_model_without_positions_takes_no_line_of_any_length(tmp_path):
     pytest.importorskip("transformers")
     from tests.hosts.transformers.folders import t5

@@ -235,7 +235,7 @@ def _read(args: argparse.Namespace, aligner: Aligner, text: Sequence[Path], gold
 def _looks(model: Model, encoded: list[Pair | str], text: Path) -> list[ReadSide]:
     found = []
     for number, pair in enumerate(model.decide(encoded, read=True), start=1):
-        if pair is None or pair.read is None:
+        if isinstance(pair, str) or pair.read is None:
             raise NormalignError(f"{text}:{number}: the pair is empty or too long for the models")
         expert = pair.read.expert
         shares = [rows_of_one(np.asarray(pair.read.read(one), dtype=np.float64)) for one in expert.readings]
