@@ -75,8 +75,7 @@ class AlignmentOptions:
         default=TAGS, help="pattern of language tags in front of a sentence; tags are not words", metavar="REGEX"
     )
     self_test: bool = option(
-        default=False,
-        help="verify on every batch that what is read adds up to what the model computed (slow)",
+        default=False, help="verify on every batch that what is read adds up to what the model computed (slow)"
     )
 
     def __post_init__(self) -> None:
@@ -187,9 +186,7 @@ class ModelFields:
         default=None, help="directory of the dictionaries (default: the checkpoint's)", metavar="DIR", role=MODEL
     )
     source_lang: str | None = option(
-        default=None,
-        help="source language, where the model does not tell it or has several",
-        metavar="L",
+        default=None, help="source language, where the model does not tell it or has several", metavar="L"
     )
     target_lang: str | None = option(default=None, help="target language", metavar="L")
     fixed_dictionary: FilePath | None = option(

@@ -77,10 +77,7 @@ class LengthOptions:
 
     GROUP: ClassVar = "reading"
     source: str | None = option(
-        default=None,
-        help="source sentences, words separated by spaces: checks ranges",
-        metavar="FILE",
-        role=READS,
+        default=None, help="source sentences, words separated by spaces: checks ranges", metavar="FILE", role=READS
     )
     target: str | None = option(default=None, help="target sentences", metavar="FILE", role=READS)
 

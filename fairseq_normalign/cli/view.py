@@ -75,10 +75,7 @@ class Options(PairOptions):
         default=None, help="whose examples are chosen (norms, or the last method)", metavar="M", group="report"
     )
     baseline: str | None = option(
-        default=None,
-        help="what its improvement is against (weights, or the first method)",
-        metavar="M",
-        group="report",
+        default=None, help="what its improvement is against (weights, or the first method)", metavar="M", group="report"
     )
     each: int = option(default=3, help="examples of each kind", parse=positive, metavar="N", group="report")
     all_sentences: bool = option(default=False, help="also a page of every sentence", group="report")
