@@ -1,4 +1,4 @@
-"""The command ``normalign``: one module a verb, loaded only when it is the one asked for."""
+"""The command ``normalign``: one module per verb, loaded when the verb is asked for."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _top_level(arguments: list[str]) -> int:
     parser = OneLineParser(
         prog="normalign",
         description="Word alignments from Transformers that translate, by the lengths of the vectors they add.",
-        epilog=f"verbs:\n{verbs}\n\n'normalign VERB --help' tells more of each.",
+        epilog=f"verbs:\n{verbs}\n\n'normalign VERB --help' shows how each is used.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"normalign {__version__}")

@@ -104,7 +104,12 @@ class Options(GoldFormat, BitextOptions, ModelOptions):
     relevance: int | None = option(
         default=None, help="LRP relevance on the first N pairs; slow", parse=positive, metavar="N", group="heads"
     )
-    style: str = option(default="table", choices=[one for one in TABLE_STYLES if one != "json"], group="writing")
+    style: str = option(
+        default="table",
+        help="how results are laid out",
+        choices=[one for one in TABLE_STYLES if one != "json"],
+        group="writing",
+    )
     json: bool = option(default=False, help="write JSON", group="writing")
     figure: str | None = written("draw it (.png, .svg, .pdf)")
     output: str = output()

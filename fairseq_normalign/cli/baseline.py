@@ -44,7 +44,7 @@ class Options:
         metavar=("SOURCE", "TARGET"),
         role=READS,
     )
-    lowercase: bool = option(default=False, help="show the aligner all words in lower case")
+    lowercase: bool = option(default=False, help="lower-case the words first")
     symmetrize: Sequence[str] = option(
         default=(DEFAULT,),
         help=f"how both directions are combined; repeatable ({DEFAULT})",

@@ -2,7 +2,7 @@
 
 All layers and heads of weights and norms, at the step where a word is the output (awo) and where it is the input (awi),
 come from one forced pass; two looks, and both directions with --reverse-path, are rows beside them. The table has the
-best five; --full and the other styles have everything. Several checkpoints after --path are seeds of one set-up: mean
+best five; --all-rows and the other styles have everything. Several checkpoints after --path are seeds of one set-up: mean
 and spread. Intervals are the middle 95% of AERs on resamplings of the sentences.
 
 --factors shows instead what each choice brings: every combination of look (AWO, AWI, both), method (weights, norms),
@@ -95,6 +95,7 @@ class Options(GoldFormat, BitextOptions, ModelOptions):
     seed: int = option(default=12345, help="seed of the resamplings", parse=int)
     style: str = option(
         default="table",
+        help="how results are laid out",
         choices=[one for one in dict.fromkeys((*STYLES, *TABLE_STYLES)) if one != "json"],
         group="writing",
     )

@@ -33,7 +33,7 @@ class Options(LinkedText):
     )
     words: str = word_kind()
     links: str = option(help="alignments", metavar="FILE", role=READS, group="links")
-    lowercase: bool = option(default=False, help="lower-case the words", group="text")
+    lowercase: bool = option(default=False, help="lower-case the words first", group="text")
     held: int = option(default=HELD, help="word pairs in memory at most", parse=int, metavar="N", role=SPEED)
     min_count: int = option(default=1, help="linked at least this often", parse=int, metavar="N")
     min_probability: float = option(default=0.0, help="in both directions", parse=float, metavar="P")

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar, TypedDict
 
 from ..links.formats import FORMATS, OptionNames
-from ..options import READS, TEXT, option, options
+from ..options import READS, option, options
 from ..text.words import WORD_KINDS
+from .shared import BitextOptions
 
 
 def _format() -> Any:
@@ -92,13 +93,10 @@ class LogOptions:
 
 
 @options
-class LinkedText(LinksFormat):
-    """A text in two files or one, and how its words are found."""
+class LinkedText(LinksFormat, BitextOptions):
+    """A text in two files or one, its links, and how its words are found."""
 
     GROUP: ClassVar = "text"
-    source: Any = option(default=None, help="source lines ('-': standard input)", metavar="FILE", role=TEXT)
-    target: Any = option(default=None, help="target lines", metavar="FILE", role=TEXT)
-    bitext: Any = option(default=None, help="both, with ' ||| ' or a tab between, instead", metavar="FILE", role=TEXT)
     source_language: str | None = option(default=None, help="for --words moses (en)")
     target_language: str | None = option(default=None, help="for --words moses (en)")
 

@@ -73,7 +73,12 @@ class Options(LogOptions, LengthOptions, HypFormat, GoldFormat):
     paired: bool = option(default=False, help="test every HYP against the first: paired bootstrap and randomization")
     trials: int = option(default=10000, help="trials of approximate randomization", parse=int)
     seed: int = option(default=12345, help="seed of all resampling", parse=int)
-    style: str = option(default="table", choices=[one for one in STYLES if one != "json"], group="writing")
+    style: str = option(
+        default="table",
+        help="how results are laid out",
+        choices=[one for one in STYLES if one != "json"],
+        group="writing",
+    )
     json: bool = option(default=False, help="write JSON", group="writing")
     digits: int = option(default=1, help="decimals of percentages, but not of JSON's", parse=int, group="writing")
     per_sentence: str | None = written("also write counts and scores of every sentence, as TSV")
