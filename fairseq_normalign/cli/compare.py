@@ -2,8 +2,8 @@
 
 All layers and heads of weights and norms, at the step where a word is the output (awo) and where it is the input (awi),
 come from one forced pass; two looks, and both directions with --reverse-path, are rows beside them. The table has the
-best five; --all-rows and the other styles have everything. Several checkpoints after --path are seeds of one set-up: mean
-and spread. Intervals are the middle 95% of AERs on resamplings of the sentences.
+best five; --all-rows and the other styles have everything. Several checkpoints after --path are seeds of one set-up:
+mean and spread. Intervals are the middle 95% of AERs on resamplings of the sentences.
 
 --factors shows instead what each choice brings: every combination of look (AWO, AWI, both), method (weights, norms),
 layer or head, decision and direction, with paired tests.
