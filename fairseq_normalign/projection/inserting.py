@@ -438,10 +438,13 @@ def _to_punctuation(marked: Marked, texts: _Texts, element: _Element, found: Spa
     closed = next((n for n in range(opened + 1, high) if word(n) in closers or (n >= end and word(n) in _OPENING)), -1)
     if closed < end - 1 or word(closed) not in closers:
         return start, end
-    others = sum(
-        any(not element.span[0] <= source < element.span[1] for source in texts.pair.sources[place])
-        for place in (*range(opened + 1, start), *range(end, closed))
-    )
+    outside = {
+        place: [source for source in texts.pair.sources[place] if not element.span[0] <= source < element.span[1]]
+        for place in (*range(opened, start), *range(end, closed + 1))
+    }
+    if any(texts.source_line[slice(*texts.source[n])] in edges for at in (opened, closed) for n in outside.get(at, ())):
+        return start, end
+    others = sum(bool(sources) for place, sources in outside.items() if opened < place < closed)
     return (start, end) if others > min(1, element.own_in(start, end) - 1) else (opened, max(end, closed + 1))
 
 

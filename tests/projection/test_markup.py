@@ -227,6 +227,8 @@ RULES = [
     ("quotes around more words", "a <b>b c</b> d", "A « B C E » D", "0-0 1-2 2-3 3-6", "A <b>« B C E »</b> D"),
     ("brackets that the source has", "a ( <b>b</b> ) c", "A ( B ) C", "0-0 2-2 4-4", "A ( <b>B</b> ) C"),
     ("brackets around other words too", "a <b>b</b> c d", "A ( B C ) D", "0-0 1-2 2-3 3-5", "A ( <b>B</b> C ) D"),
+    ("one bracket inside, one outside", "a ( b <b>c )</b> d", "a ( b c ) d", "0-0 1-1 2-2 3-3 4-4 5-5",
+     "a ( b <b>c )</b> d"),
     ("a comma at the edge", "a <b>b</b> c", "A B , C", "0-0 1-1 1-2 2-3", "A <b>B</b> , C"),
     ("no tag in a placeholder of the target", "<b>a</b> b", "A{0} B", "0-0 1-1", "<b>A{0}</b> B"),
     ("no tag in a character reference", "<b>a</b> b", "A&lt; B", "0-0 1-1", "<b>A&lt;</b> B"),
