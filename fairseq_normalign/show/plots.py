@@ -70,7 +70,12 @@ def draw_support(choices: Sequence[ReadingChoice], path: str | Path) -> None:
     highest = max((one.support for choice in choices for one in choice.ranked), default=1.0)
     for place, axes in enumerate(picture.panels):
         row, (step, title) = place // len(steps), steps[place % len(steps)]
-        grid = support_grid(choices[row], step)
+        rated = [one for one in choices[row].ranked if one.reading.step == step]
+        columns = [0 if one.reading.head is None else one.reading.head + 1 for one in rated]  # all heads come first
+        shape = 1 + max((one.reading.layer for one in rated), default=0), 1 + max(columns, default=0)
+        grid = np.full(shape, np.nan)
+        for one, column in zip(rated, columns, strict=True):
+            grid[one.reading.layer, column] = one.support
         axes.imshow(grid, cmap="Blues", vmin=0, vmax=highest, aspect="auto", origin="lower")
         for (layer, head), value in np.ndenumerate(grid):
             if np.isfinite(value):
@@ -87,20 +92,6 @@ def draw_support(choices: Sequence[ReadingChoice], path: str | Path) -> None:
         axes.set_xlabel("head")
         axes.set_ylabel("layer")
     picture.save(path)
-
-
-def support_grid(choice: ReadingChoice, step: str) -> np.ndarray:
-    """Return the support [layers, 1 + heads] of a step, all heads together first; NaN where nothing was read."""
-    places = [
-        (one.reading.layer, 0 if one.reading.head is None else one.reading.head + 1, one.support)
-        for one in choice.ranked
-        if one.reading.step == step
-    ]
-    shape = [1 + max((int(place[axis]) for place in places), default=0) for axis in (0, 1)]
-    grid = np.full(shape, np.nan)
-    for layer, column, support in places:
-        grid[layer, column] = support
-    return grid
 
 
 def draw_dispersion(found: Dispersion) -> Picture:

@@ -100,13 +100,6 @@ def test_files_of_every_format_have_their_signature(pair, tmp_path):
     for name, start in (("f.png", b"\x89PNG"), ("f.svg", b"<?xml"), ("f.pdf", b"%PDF")):
         save_figure(tmp_path / name, [pair], CHOICES)
         assert (tmp_path / name).read_bytes().startswith(start)
-    save_figure(tmp_path / "two.pdf", [pair, pair], CHOICES)
-    assert (tmp_path / "two.pdf").read_bytes().count(b"/Type /Page ") == 2
-
-
-def test_names_that_are_no_figure_are_refused(pair, tmp_path):
-    with pytest.raises(NormalignError, match=r"ends in .png, .svg, .pdf"):
-        save_figure(tmp_path / "f.gif", [pair], CHOICES)
     with pytest.raises(NormalignError, match="only a PDF holds several"):
         save_figure(tmp_path / "f.png", [pair, pair], CHOICES)
 
