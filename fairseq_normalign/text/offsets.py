@@ -16,6 +16,7 @@ A fast tokenizer of transformers has its own offsets: skip the first two steps t
 
 from __future__ import annotations
 
+import bisect
 import codecs
 import functools
 import re
@@ -124,22 +125,13 @@ def piece_ranges(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[S
 
 
 def _words_of(words: Sequence[Span], span: Span | None) -> range | tuple[int]:
-    """The words that a piece reaches into."""
+    """Return the words that a piece reaches into."""
     if span is None or not words:
         return range(0)
-    first = _first_that_ends_after(words, span[0])
-    last = first
+    first = last = bisect.bisect_right(words, span[0], key=lambda word: word[1])
     while last < len(words) and words[last][0] < span[1]:
         last += 1
     return range(first, last) if last > first else (min(first, len(words) - 1),)
-
-
-def _first_that_ends_after(words: Sequence[Span], place: int) -> int:
-    low, high = 0, len(words)
-    while low < high:
-        middle = (low + high) // 2
-        low, high = (middle + 1, high) if words[middle][1] <= place else (low, middle)
-    return low
 
 
 # -- both sides as letters without case, compatibility forms and white space ------------------------------------------
@@ -158,48 +150,32 @@ def _letters_of_line(line: str, without: str) -> tuple[str, list[Span]]:
     return "".join(folded), [(place, place + 1) for place, letters in enumerate(folded) for _ in letters]
 
 
-class _PieceLetters:
-    """The folded letters of pieces, and the pieces each comes from, as a range: several bytes share a letter."""
+def _letters_of_pieces(texts: Sequence[PieceText]) -> tuple[str, list[Span]]:
+    """Return the folded letters of pieces, and the pieces each comes from, as a range: several bytes share a letter."""
+    letters: list[str] = []
+    owners: list[Span] = []
+    decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+    waiting = -1  # the first of the pieces whose bytes wait for the rest of their character
 
-    def __init__(self) -> None:
-        self.letters: list[str] = []
-        self.owners: list[Span] = []
-        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        self._first = -1  # of the pieces whose bytes wait for the rest of their character
+    def append(found: str, first: int, stop: int) -> None:
+        letters.append(found)
+        owners.extend([(first, stop)] * len(found))
 
-    def add(self, piece: int, text: PieceText) -> None:
+    for piece, text in enumerate([*texts, ""]):
         if isinstance(text, bytes):
             for byte in text:
-                self._add_byte(piece, byte)
+                first = waiting if waiting >= 0 else piece
+                decoded = decoder.decode(bytes([byte]))
+                for letter in decoded:
+                    append(_UNKNOWN if letter == "\ufffd" else _folded(letter), first, piece + 1)
+                waiting = -1 if decoded else first
         else:
-            self.end_bytes(piece)
-            self._append(_UNKNOWN if text is None else "".join(map(_folded, text)), piece, piece + 1)
-
-    def end_bytes(self, piece: int) -> None:
-        """Bytes before ``piece`` that never became a character are unknown."""
-        if self._first >= 0:
-            self._append(_UNKNOWN, self._first, piece)
-            self._decoder.reset()
-            self._first = -1
-
-    def _add_byte(self, piece: int, byte: int) -> None:
-        first = self._first if self._first >= 0 else piece
-        decoded = self._decoder.decode(bytes([byte]))
-        for letter in decoded:
-            self._append(_UNKNOWN if letter == "\ufffd" else _folded(letter), first, piece + 1)
-        self._first = -1 if decoded else first
-
-    def _append(self, letters: str, first: int, stop: int) -> None:
-        self.letters.append(letters)
-        self.owners += [(first, stop)] * len(letters)
-
-
-def _letters_of_pieces(texts: Sequence[PieceText]) -> tuple[str, list[Span]]:
-    gathered = _PieceLetters()
-    for piece, text in enumerate(texts):
-        gathered.add(piece, text)
-    gathered.end_bytes(len(texts))
-    return "".join(gathered.letters), gathered.owners
+            if waiting >= 0:  # bytes that never became a character are unknown
+                append(_UNKNOWN, waiting, piece)
+                decoder.reset()
+                waiting = -1
+            append(_UNKNOWN if text is None else "".join(map(_folded, text)), piece, piece + 1)
+    return "".join(letters), owners
 
 
 def _without_marks(letters: str, ranges: Sequence[Span]) -> tuple[str, list[Span]]:

@@ -14,7 +14,6 @@ import functools
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
-from types import ModuleType
 from typing import TYPE_CHECKING
 
 from ..errors import MissingExtra, NormalignError
@@ -92,7 +91,7 @@ def unicode_words(line: str) -> list[Span]:
         >>> words_at("naïve 3.14 天安", unicode_words("naïve 3.14 天安"))
         ['naïve', '3.14', '天', '安']
     """
-    return _visible(line, _word_borders().splititer(line))
+    return _visible(line, _pattern("borders").splititer(line))
 
 
 def character_words(line: str) -> list[Span]:
@@ -101,7 +100,7 @@ def character_words(line: str) -> list[Span]:
     >>> character_words("e\\u0301 x")
     [(0, 2), (3, 4)]
     """
-    return _visible(line, (match.group() for match in _characters().finditer(line)))
+    return _visible(line, (match.group() for match in _pattern("characters").finditer(line)))
 
 
 def moses_words(language: str = "en") -> WordFinder:
@@ -148,7 +147,7 @@ def join_unspaced(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
         >>> join_unspaced("我 爱 New York", [(0, 1), (2, 3), (4, 7), (8, 12)])
         ('我爱New York', [(0, 1), (1, 2), (2, 5), (6, 10)])
     """
-    unspaced = _unspaced()
+    unspaced = _pattern("unspaced")
     text, found = "", []
     for start, end in spans:
         if text and not (unspaced.match(text[-1]) or unspaced.match(line[start])):
@@ -220,29 +219,21 @@ def _exactly(line: str, words: Sequence[str]) -> list[Span]:
 
 
 @functools.cache
-def _word_borders() -> regex.Pattern[str]:
-    package = _regex()
-    return package.compile(r"\b", flags=package.V1 | package.WORD)
+def _pattern(kind: str) -> regex.Pattern[str]:
+    """Return what finds the borders of words, visible characters, or letters of scripts without spaces.
 
-
-@functools.cache
-def _characters() -> regex.Pattern[str]:
-    return _regex().compile(r"\X")
-
-
-@functools.cache
-def _unspaced() -> regex.Pattern[str]:
-    scripts = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar")
-    return _regex().compile("[" + "".join(rf"\p{{Script_Extensions={script}}}" for script in scripts) + _WIDE_MARKS)
-
-
-def _regex() -> ModuleType:
-    """The package ``regex``: its tables of word boundaries follow Unicode, and it is released every few months."""
+    The tables of the package ``regex`` follow Unicode, and it is released every few months.
+    """
     try:
         import regex
     except ImportError:
         raise MissingExtra("regex", "words", "finding words by Unicode's rules") from None
-    return regex
+    if kind == "borders":
+        return regex.compile(r"\b", flags=regex.V1 | regex.WORD)
+    if kind == "characters":
+        return regex.compile(r"\X")
+    scripts = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar")
+    return regex.compile("[" + "".join(rf"\p{{Script_Extensions={script}}}" for script in scripts) + _WIDE_MARKS)
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import random
 import unicodedata
@@ -69,26 +68,6 @@ def normalized(word, change):
         word = "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
     word = word.lower() if "lower" in change else word
     return "".join(word.split())
-
-
-def test_real_pieces_of_subword_nmt():
-    from subword_nmt.apply_bpe import BPE
-    from subword_nmt.learn_bpe import learn_bpe
-
-    codes = io.StringIO()
-    learn_bpe(io.StringIO("\n".join(line for _, line in lines(3, 300))), codes, 300)
-    bpe = BPE(io.StringIO(codes.getvalue()))
-    for _, line in lines(4):
-        words = space_words(line)
-        spelled = [word.replace("@@", "") or "x" for word in words_at(line, words)]
-        pieces = [bpe.segment_tokens([word]) for word in spelled]
-        spans = piece_spans(line, piece_texts([p for word in pieces for p in word], "subword_nmt"))
-        check(line, spans)
-        expected, start = [], 0
-        for word in pieces:
-            expected.append(list(range(start, start + len(word))))
-            start += len(word)
-        assert pieces_of_words(words, spans) == expected, line
 
 
 @pytest.fixture(scope="module")

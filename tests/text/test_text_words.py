@@ -65,8 +65,7 @@ def test_words_given_by_spaces_reach_the_model_without_them():
 def test_without_the_package_regex_the_message_says_what_to_install(monkeypatch):
     from fairseq_normalign.text import words
 
-    for made in (words._word_borders, words._characters, words._unspaced):
-        made.cache_clear()
+    words._pattern.cache_clear()
     monkeypatch.setitem(sys.modules, "regex", None)
     with pytest.raises(NormalignError, match=r"needs the package 'regex': pip install 'fairseq-normalign\[words\]'"):
         find_words("a b", "unicode")

@@ -70,11 +70,7 @@ FORMATS = {
     "talp": Format(re.compile(rb"(?!)"), LineReader),  # recognised as pharaoh: the first possible link shows it
     "ids": Format(re.compile(rb"[0-9]+\t([0-9]+|NULL)[-p?]([0-9]|NULL)"), read_ids),
     "tsinghua": Format(re.compile(rb"[0-9]+:[0-9]+/[01]([ \t]|$)"), TsinghuaReader),
-    "naacl": Format(
-        re.compile(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SPsp]\b|[ \t][0-9.]|$)"),
-        lambda lines: read_naacl(lines, 1, ""),
-        base=1,
-    ),
+    "naacl": Format(re.compile(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SPsp]\b|[ \t][0-9.]|$)"), read_naacl, base=1),
     "rwth": Format(re.compile(rb"SENT:"), read_rwth),
     "giza": Format(re.compile(rb"# Sentence pair \("), read_giza, base=1),
     "czenali": Format(re.compile(rb"[ \t]*<(s[ >]|sure>|possible>)"), read_czenali, base=1),
@@ -248,7 +244,8 @@ def open_alignment(
         base_given = base is not None
         sentences: Sentences
         if found == "naacl":
-            sentences = read_naacl(lines, base, " or ".join(with_value(options.base, value) for value in (0, 1)))
+            how_to_say = " or ".join(with_value(options.base, value) for value in (0, 1))
+            sentences = read_naacl(lines, base=base, how_to_say=how_to_say)
         elif found == "fairseq":
             sentences = GenerateLog(lines, nth=nth, allow_missing=allow_missing, hint=options.missing_hint)
         elif format == "auto" and found == "pharaoh":

@@ -86,7 +86,7 @@ class IdSentences:
         return left
 
 
-def read_naacl(lines: ByteLines, base: int | None, how_to_say: str) -> IdSentences:
+def read_naacl(lines: ByteLines, *, base: int | None = None, how_to_say: str = "the base") -> IdSentences:
     """Read ``id source target [S|P] [confidence]``, one link per line; no mark means sure.
 
     Indices count from 1 and 0 is NULL, a link to no word, which is left out; with ``base`` 0 a 0 is the first word.
