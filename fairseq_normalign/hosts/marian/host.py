@@ -53,11 +53,9 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
             raise NormalignError(f"{path}: its decoder starts with '{name}', which its vocabulary lacks")
         module.config.decoder_start_token_id = first
     module.generation_config.decoder_start_token_id = module.config.decoder_start_token_id
-    for side, pieces in zip(("encoder", "decoder"), sides, strict=True):
-        if len(pieces.get_vocab()) > loaded.embeddings(side):
-            raise NormalignError(
-                f"{path}: its vocabulary has {len(pieces.get_vocab())} pieces, the {side} {loaded.embeddings(side)}"
-            )
+    for side, pieces, known in zip(("encoder", "decoder"), sides, module.pieces, strict=True):
+        if len(pieces.get_vocab()) > known:
+            raise NormalignError(f"{path}: its vocabulary has {len(pieces.get_vocab())} pieces, the {side} {known}")
 
     languages = languages_of(sides[0], module.config, model.source_lang, model.target_lang, str(path))
     codes, _ = (set_languages(side, *languages, str(path)) for side in sides)

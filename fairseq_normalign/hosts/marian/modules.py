@@ -458,6 +458,7 @@ def _marian_model(
         state[f"{name}.weight"] = rows[id(table)]
     state["final_logits_bias"] = np.full((1, pad + 1), IMPOSSIBLE, np.float32)
     state["final_logits_bias"][0, : len(bias)] = bias
+    model.pieces = len(tables[0]), len(tables[1])
     return _filled(model, state, epsilon)
 
 
@@ -513,6 +514,7 @@ def _t5_model(
         state[f"{name}.weight"] = table
     if "shared.weight" in dict(model.named_parameters(remove_duplicate=False)):
         state["shared.weight"] = tables[0]
+    model.pieces = len(tables[0]), len(tables[1])
     return _filled(model, state, epsilon)
 
 
