@@ -86,12 +86,15 @@ def read_weights(path: Path) -> Weights:
     ['Wemb', 'decoder_ff_logit_out_b']
     """
     data = read_bytes(path)
+    read: Any = _read_ctranslate2
+    if data.startswith(b"PK\x03\x04"):
+        read = _read_npz
+    elif data.startswith(struct.pack("<Q", 1)):
+        read = _read_marian
     try:
-        if data.startswith(b"PK\x03\x04"):
-            return _read_npz(data)
-        if data.startswith(struct.pack("<Q", 1)):
-            return _read_marian(_Reader(data))
-        return _read_ctranslate2(_Reader(data))
+        with np.errstate(all="ignore"):  # infinity is refused where the weights are used
+            found: Weights = read(data)
+            return found
     except NormalignError as error:
         raise NormalignError(f"{path}: {error}") from None
 
@@ -131,7 +134,8 @@ def _array(data: memoryview, kind: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.frombuffer(data, kind, count).reshape(shape)
 
 
-def _read_marian(reader: _Reader) -> Weights:
+def _read_marian(content: bytes) -> Weights:
+    reader = _Reader(content)
     _, count = reader.numbers("Q", 2)
     if count * 32 > reader.left:
         raise NormalignError(f"damaged or cut off: {count} arrays announced, {reader.left} bytes are left")
@@ -198,7 +202,8 @@ def check_members(archive: zipfile.ZipFile, size: int) -> None:
         raise NormalignError(f"{total} bytes when it is unpacked, {size} packed; refused")
 
 
-def _read_ctranslate2(reader: _Reader) -> Weights:
+def _read_ctranslate2(content: bytes) -> Weights:
+    reader = _Reader(content)
     (version,) = reader.numbers("I")
     if not 1 <= version <= LATEST_CT2:
         raise NormalignError("neither a model of Marian (.npz, .bin) nor of CTranslate2 (versions 2 to 6)")

@@ -27,8 +27,14 @@ CT2_CONFIG = {"add_source_bos": False, "add_source_eos": True, "decoder_start_to
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory) -> tuple[Path, object]:
+    """The folder of transformers, and its model."""
+    return make_tiny(tmp_path_factory.mktemp("marian"))
+
+
+def make_tiny(folder: Path) -> tuple[Path, object]:
     """The folder of transformers, and its model; its padding is zero and is never put out, as in Marian itself."""
-    folder = MAKERS["marian"](tmp_path_factory.mktemp("marian"))
+    folder.mkdir(exist_ok=True)
+    MAKERS["marian"](folder)
     model = transformers.MarianMTModel.from_pretrained(folder, activation_function="silu").eval().requires_grad_(False)
     model.model.shared.weight[-1] = 0
     model.final_logits_bias.normal_(generator=torch.Generator().manual_seed(3))
@@ -44,13 +50,14 @@ def twin(tiny, tmp_path_factory):
 
     def get(name: str) -> Path:
         if name not in made:
-            made[name] = _write(name, *tiny, tmp_path_factory.mktemp("twin"))
+            made[name] = write_twin(name, *tiny, tmp_path_factory.mktemp("twin"))
         return made[name]
 
     return get
 
 
-def _write(name: str, source: Path, model: object, folder: Path) -> Path:
+def write_twin(name: str, source: Path, model: object, folder: Path) -> Path:
+    """Write the tiny Marian in a format into an empty folder; return the path to give."""
     for file in ("source.spm", "target.spm"):
         shutil.copy(source / file, folder)
     pieces = list(json.loads((source / "vocab.json").read_text()))[:-1]
@@ -61,7 +68,7 @@ def _write(name: str, source: Path, model: object, folder: Path) -> Path:
         (folder / "config.json").write_text(json.dumps(CT2_CONFIG))
         return folder
     if kind == "argos":
-        place = _write(f"ct2 {detail}", source, model, folder)
+        place = write_twin(f"ct2 {detail}", source, model, folder)
         shutil.copy(source / "source.spm", folder / "sentencepiece.model")
         with zipfile.ZipFile(folder / "tiny.argosmodel", "w", zipfile.ZIP_DEFLATED) as archive:
             for file in ("model.bin", "config.json", "shared_vocabulary.json"):
