@@ -92,7 +92,7 @@ def test_verbs(both, tmp_path, capsys):
     gold.write_text("0-0\n" * len(PAIRS))
     text = ["--path", str(both[0]), "--source", str(tmp_path / "de"), "--target", str(tmp_path / "en")]
     for verb in (
-        ["align", *text, "--check"],
+        ["align", *text, "--self-test"],
         ["layers", *text],
         ["compare", *text, "--gold", str(gold)],
         ["check", *text, "--reverse-path", str(both[1])],
