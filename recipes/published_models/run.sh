@@ -15,24 +15,24 @@ rows() { # rows NAME LAYERS GOLD FLAGS...: alignments read in several ways, each
   shift 3
   mkdir -p "$out"
   made() { # made FILE FLAGS...: one row
-    [ -s "$out/$1" ] || normalign align "${model[@]}" "${@:2}" -o "$out/$1"
+    [ -s "$out/$1" ] || normalign align "${model[@]}" "${@:2}" -o "$out/$1" 2>>"$out.log"
   }
   model=("$@")
   made default
   made default_weights --method weights
   for ((layer = 1; layer <= layers; layer++)); do
-    made "own_weights_layer$layer" --method weights --step awo --layer "$layer" --decision argmax
-    made "weights_layer$layer" --method weights --step awo --layer "$layer"
+    made "own_layer$layer" --method weights --step awo --layer "$layer" --decision argmax
   done
+  made last_layer_grow_diag --method weights --step awo --layer "$layers"
   if [ -n "${GUIDED:-}" ]; then
     made own_guided_head --method weights --step awo --layer "$layers" --head "$GUIDED" --decision argmax
-    made guided_head --method weights --step awo --layer "$layers" --head "$GUIDED"
+    made guided_head_grow_diag --method weights --step awo --layer "$layers" --head "$GUIDED"
   fi
   if [ "${#BACK[@]}" -gt 0 ]; then
     made both_default "${BACK[@]}"
     made both_weights "${BACK[@]}" --method weights
   fi
-  files=("$out"/default "$out"/[!d]* "$out"/default_weights)
+  files=("$out"/default "$out"/default_weights "$out"/[!d]*)
   [ -z "${BASELINES:-}" ] || files+=("$WORK"/baselines/*.grow-diag)
   normalign score "$gold" "${files[@]}" --bootstrap 1000 --paired | tee "$WORK/$name.txt"
 }
@@ -40,7 +40,7 @@ rows() { # rows NAME LAYERS GOLD FLAGS...: alignments read in several ways, each
 echo "== N'Ko: the gold is the diagonal"
 BACK=()
 for number in 35 38; do
-  checkpoint=$(echo "$WORK"/nko/latin2nqo_001.$number)
+  checkpoint=$WORK/nko/latin2nqo_001.$number
   rows "nko$number" "$([ "$number" = 35 ] && echo 5 || echo 8)" "$WORK/nko/diagonal" \
     --path "$checkpoint/checkpoints/checkpoint_best.pt" --data "$checkpoint/data" --bpe-codes "$checkpoint/data/bpe.code" \
     --source-lang roman --target-lang nqo --source "$WORK/nko/text.roman" --target "$WORK/nko/text.nqo"

@@ -46,7 +46,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
             raise NormalignError(f"{path}: {error}") from None
     module = loaded.module
     module.config.eos_token_id = module.generation_config.eos_token_id = sides[1].eos_token_id
-    if getattr(module.config, "decoder_start_token_id", None) is None:
+    if not module.starts_from_zero:
         name = str(found.settings.get("decoder_start_token") or "<s>")
         first = sides[1].get_vocab().get(name)
         if first is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -181,6 +181,9 @@ def _of_marian(weights: Weights, settings: Mapping[str, Any]) -> Any:
         raise NormalignError(f"a decoder of Marian with the cell '{options.get('dec-cell')}' is not read; ssru is")
 
     arrays, suffix = weights.arrays, "_pre" if pre else ""
+    wrong = [name for name, array in arrays.items() if "_QuantMultA" not in name and array.ndim != 2]
+    if wrong:
+        raise NormalignError(f"damaged: '{wrong[0]}' has {arrays[wrong[0]].ndim} dimensions, not 2")
     shared = arrays.pop("Wemb", None)
     source, target = (arrays.pop(f"{side}_Wemb", shared) for side in ("encoder", "decoder"))
     if source is None or target is None:
@@ -266,7 +269,6 @@ def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
     out = weights.take("decoder/projection/weight", None, None)
     size = source.shape[1]
     plain = "encoder/layer_0/self_attention/layer_norm/beta" in arrays
-    names = BART if plain else T5
     state: dict[str, np.ndarray] = {}
 
     def linear(stacked: tuple[str, ...], theirs: str) -> None:
@@ -295,40 +297,39 @@ def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
         scales.append(math.sqrt(size) if scale == 1 else scale or 1.0)
         for layer in range(_depth(arrays, rf"{side}/layer_(\d+)/")):
             theirs = f"{side}/layer_{layer}"
-            ours = names.layer.format(side=side, layer=layer)
-            places = [(names.own, f"{theirs}/self_attention")]
+            ours = f"{side}.layers.{layer}"
+            places = [("self_attn", f"{theirs}/self_attention")]
             if side == "decoder":
-                places.append((names.cross, f"{theirs}/attention"))
-            for (attention, its_norm), place in places:
-                q, k, v, o = (f"{ours}.{attention}.{name}" for name in names.projections)
-                own = place.endswith("self_attention")
+                places.append(("encoder_attn", f"{theirs}/attention"))
+            for attention, place in places:
+                q, k, v, o = (f"{ours}.{attention}.{name}_proj" for name in ("q", "k", "v", "out"))
+                own = attention == "self_attn"
                 linear((q, k, v) if own else (q,), f"{place}/linear_0")
                 if not own:
                     linear((k, v), f"{place}/linear_1")
                 linear((o,), f"{place}/linear_{1 if own else 2}")
-                norm(f"{ours}.{its_norm}", f"{place}/layer_norm")
+                norm(f"{ours}.{attention}_layer_norm", f"{place}/layer_norm")
                 if plain:
                     continue
                 weights.number(f"{place}/queries_scale", 1)
-                bias = arrays.pop(f"{place}/relative_attention_bias", None)
                 distances[0] = int(weights.number(f"{place}/relative_attention_max_distance", distances[0]))
+                bias = arrays.pop(f"{place}/relative_attention_bias", None)
                 if bias is not None:
                     state[f"{ours}.{attention}.relative_attention_bias.weight"] = bias
-            forward, its_norm = names.forward[side]
-            gated = f"{theirs}/ffn/linear_0_noact/weight" in arrays
-            inner = names.inner if not gated else names.inner + "_0"
-            linear((f"{ours}.{forward}{inner}",), f"{theirs}/ffn/linear_0")
+            gated = not plain and f"{theirs}/ffn/linear_0_noact/weight" in arrays
+            linear((f"{ours}.fc1_0" if gated else f"{ours}.fc1",), f"{theirs}/ffn/linear_0")
             if gated:
-                linear((f"{ours}.{forward}{names.inner}_1",), f"{theirs}/ffn/linear_0_noact")
-            linear((f"{ours}.{forward}{names.outer}",), f"{theirs}/ffn/linear_1")
-            norm(f"{ours}.{its_norm}", f"{theirs}/ffn/layer_norm")
+                linear((f"{ours}.fc1_1",), f"{theirs}/ffn/linear_0_noact")
+            linear((f"{ours}.fc2",), f"{theirs}/ffn/linear_1")
+            norm(f"{ours}.final_layer_norm", f"{theirs}/ffn/layer_norm")
         if f"{side}/layer_norm/gamma" in arrays:
-            norm(f"{side}.{names.top}", f"{side}/layer_norm")
+            norm(f"{side}.layer_norm", f"{side}/layer_norm")
         if f"{side}/layernorm_embedding/gamma" in arrays:
             norm(f"{side}.layers.0.embedding_norm", f"{side}/layernorm_embedding")
         if plain:
-            table = arrays.pop(f"{side}/position_encodings/encodings", None)
-            state[f"{side}.embed_positions.weight"] = sinusoids(size, 1) if table is None else table
+            table = f"{side}/position_encodings/encodings"
+            known = table in arrays
+            state[f"{side}.embed_positions.weight"] = weights.take(table, None, size) if known else sinusoids(size, 1)
     activations = {weights.number(f"{side}/activation") for side in ("encoder", "decoder")}
     number = activations.pop()
     if activations or number not in range(len(ACTIVATIONS)):
@@ -343,7 +344,9 @@ def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
         return _marian_model(
             state,
             (source, target, out),
-            arrays.pop("decoder/projection/bias", np.zeros(len(out), np.float32)),
+            weights.take("decoder/projection/bias", len(out))
+            if "decoder/projection/bias" in arrays
+            else np.zeros(len(out), np.float32),
             heads=(heads[0], heads[1]),
             scales=(scales[0], scales[1]),
             activation=ACTIVATIONS[int(number)],
@@ -351,42 +354,28 @@ def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
             epsilon=epsilon,
             from_zero=bool(weights.number("decoder/start_from_zero_embedding")),
         )
+    state = {_t5_name(name): array for name, array in state.items()}
     return _t5_model(state, (source, target, out), heads, distances[0], ACTIVATIONS[int(number)], epsilon)
 
 
-class _Names(NamedTuple):
-    """What the parts of a layer are called in a module."""
-
-    layer: str
-    own: tuple[str, str]
-    cross: tuple[str, str]
-    forward: Mapping[str, tuple[str, str]]
-    projections: tuple[str, ...]
-    inner: str
-    outer: str
-    top: str
-
-
-BART = _Names(
-    layer="{side}.layers.{layer}",
-    own=("self_attn", "self_attn_layer_norm"),
-    cross=("encoder_attn", "encoder_attn_layer_norm"),
-    forward={"encoder": ("", "final_layer_norm"), "decoder": ("", "final_layer_norm")},
-    projections=("q_proj", "k_proj", "v_proj", "out_proj"),
-    inner="fc1",
-    outer="fc2",
-    top="layer_norm",
-)
-T5 = _Names(
-    layer="{side}.block.{layer}.layer",
-    own=("0.SelfAttention", "0.layer_norm"),
-    cross=("1.EncDecAttention", "1.layer_norm"),
-    forward={side: (f"{n}.DenseReluDense.", f"{n}.layer_norm") for side, n in (("encoder", 1), ("decoder", 2))},
-    projections=("q", "k", "v", "o"),
-    inner="wi",
-    outer="wo",
-    top="final_layer_norm",
-)
+def _t5_name(name: str) -> str:
+    """What a parameter is called in T5."""
+    last = f".layer.{1 if name.startswith('encoder') else 2}"
+    for ours, theirs in (
+        (".layers.", ".block."),
+        (".final_layer_norm", f"{last}.layer_norm"),
+        (".fc1", f"{last}.DenseReluDense.wi"),
+        (".fc2", f"{last}.DenseReluDense.wo"),
+        (".self_attn_layer_norm", ".layer.0.layer_norm"),
+        (".self_attn.", ".layer.0.SelfAttention."),
+        (".encoder_attn_layer_norm", ".layer.1.layer_norm"),
+        (".encoder_attn.", ".layer.1.EncDecAttention."),
+        (".out_proj", ".o"),
+        ("_proj", ""),
+        ("coder.layer_norm", "coder.final_layer_norm"),
+    ):
+        name = name.replace(ours, theirs)
+    return name
 
 
 # -- modules ----------------------------------------------------------------------------------------------------------
@@ -430,7 +419,7 @@ def _marian_model(
             pad_token_id=pad,
             eos_token_id=0,
             bos_token_id=None,
-            decoder_start_token_id=pad if from_zero else None,
+            decoder_start_token_id=pad,
             forced_eos_token_id=None,
             dropout=0.0,
         )
@@ -458,7 +447,7 @@ def _marian_model(
         state[f"{name}.weight"] = rows[id(table)]
     state["final_logits_bias"] = np.full((1, pad + 1), IMPOSSIBLE, np.float32)
     state["final_logits_bias"][0, : len(bias)] = bias
-    model.pieces = len(tables[0]), len(tables[1])
+    model.pieces, model.starts_from_zero = (len(tables[0]), len(tables[1])), from_zero
     return _filled(model, state, epsilon)
 
 
@@ -514,7 +503,7 @@ def _t5_model(
         state[f"{name}.weight"] = table
     if "shared.weight" in dict(model.named_parameters(remove_duplicate=False)):
         state["shared.weight"] = tables[0]
-    model.pieces = len(tables[0]), len(tables[1])
+    model.pieces, model.starts_from_zero = (len(tables[0]), len(tables[1])), False
     return _filled(model, state, epsilon)
 
 
