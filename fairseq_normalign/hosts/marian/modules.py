@@ -75,7 +75,7 @@ class DecoderLayer(MarianDecoderLayer):
         """[B, T, C], [B, S, C] -> [B, T, C]."""
         first, kwargs = self.norm_first, {"past_key_values": past_key_values, **kwargs}
         attend = lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]  # noqa: E731
-        recall = self.self_attn if isinstance(self.self_attn, SSRU) else attend
+        recall = (lambda x: self.self_attn(x, past_key_values)) if isinstance(self.self_attn, SSRU) else attend
         states = _around(self.self_attn_layer_norm, first, self.embedding_norm(hidden_states), recall)
         look = lambda x: self.encoder_attn(  # noqa: E731
             x, key_value_states=encoder_hidden_states, attention_mask=encoder_attention_mask, **kwargs
@@ -87,19 +87,25 @@ class DecoderLayer(MarianDecoderLayer):
 class SSRU(nn.Module):
     """A simpler simple recurrent unit: what some decoders have in place of self-attention."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, layer: int = 0) -> None:
         super().__init__()
+        self.layer = layer
         self.input, self.forget = nn.Linear(size, size, bias=False), nn.Linear(size, size)
 
-    def forward(self, states: Tensor) -> Tensor:
-        """[B, T, C] -> [B, T, C], from the first step on."""
+    def forward(self, states: Tensor, cache: Any = None) -> Tensor:
+        """[B, T, C] -> [B, T, C], from the first step on or, with the cells of earlier steps in a cache, after them."""
         forget = self.forget(states).sigmoid()
         new = (1 - forget) * self.input(states)
-        cell, cells = torch.zeros_like(new[:, 0]), []
+        past = None if cache is None else cache.self_attention_cache
+        known = past is not None and past.get_seq_length(self.layer)
+        cell, cells = past.layers[self.layer].keys[:, 0, -1] if known else torch.zeros_like(new[:, 0]), []
         for step in range(states.size(1)):
             cell = forget[:, step] * cell + new[:, step]
             cells.append(cell)
-        return torch.stack(cells, 1).relu()
+        found = torch.stack(cells, 1)
+        if past is not None:
+            past.update(found.unsqueeze(1), found.unsqueeze(1), self.layer)
+        return found.relu()
 
 
 class _Side:
@@ -432,8 +438,7 @@ def _marian_model(
                 own_norm = f"{name}.layers.{number}.embedding_norm.weight" in state
                 layer.embedding_norm = nn.LayerNorm(size) if own_norm else nn.Identity()
                 if f"{name}.layers.{number}.self_attn.forget.weight" in state:
-                    layer.self_attn = SSRU(size)
-                    config.use_cache = False  # its state is not kept between steps
+                    layer.self_attn = SSRU(size, number)
                 side.layers[number] = layer
             side.layer_norm = nn.LayerNorm(size) if f"{name}.layer_norm.weight" in state else None
             side.embed_scale = scales[name == "decoder"]

