@@ -96,7 +96,7 @@ class SSRU(nn.Module):
         """[B, T, C] -> [B, T, C], from the first step on or, with the cells of earlier steps in a cache, after them."""
         forget = self.forget(states).sigmoid()
         new = (1 - forget) * self.input(states)
-        past = None if cache is None else cache.self_attention_cache
+        past: Any = None if cache is None else cache.self_attention_cache
         known = past is not None and past.get_seq_length(self.layer)
         cell, cells = past.layers[self.layer].keys[:, 0, -1] if known else torch.zeros_like(new[:, 0]), []
         for step in range(states.size(1)):
