@@ -10,8 +10,8 @@ the_test_set() { # the arguments that view and report share: both models, read w
 }
 
 aer() { # DIRECTION ROW: the AER of a system in the first part of the table that has it
-  awk -v row="$2" '/^Systems/ { found = 1 } found && index($0, row) == 1 { $0 = substr($0, length(row) + 1); sub(/^[^ ]*/, ""); print $1; exit }' \
-    "$RESULTS/compare.$1.txt"
+  awk -v row="$2" '/^Systems/ { found = 1 }
+    found && index($0, row) == 1 { for (n = 1; n <= NF; n++) if ($n ~ /^[0-9]+[.][0-9]$/) { print $n; exit } }' "$RESULTS/compare.$1.txt"
 }
 
 row() { # TITLE ROW

@@ -6,8 +6,8 @@ WORK=${WORK:-$DEMO/work}
 
 SEED=${SEED:-1}
 TRAIN=${TRAIN:-20000} VALID=${VALID:-500} TEST=${TEST:-500} # sentence pairs
-MERGES=${MERGES:-4000}                                      # of subword-nmt, joint
-UPDATES=${UPDATES:-1500}
+MERGES=${MERGES:-2000}                                      # of subword-nmt, joint
+UPDATES=${UPDATES:-2000}
 TOKENS=${TOKENS:-1500} # a batch
 LEARNING_RATE=${LEARNING_RATE:-5e-3} WARMUP=${WARMUP:-200}
 ENCODER_LAYERS=${ENCODER_LAYERS:-1} LAYERS=${LAYERS:-3} # of encoder and decoder
