@@ -84,9 +84,10 @@ class HeadRow:
     """AER of each layer and head: [layer][head]."""
     mean_norm: tuple[tuple[float, ...], ...]
     """Mean length of the vector that each head adds: [layer][head]."""
-    spearman: float
-    pearson: float
-    """Correlation of the mean norm of the heads with their AER: negative where heads that add more align better."""
+    spearman: float | None
+    pearson: float | None
+    """Correlation of the mean norm of the heads with their AER: negative where heads that add more align better; None
+    where one of the two is the same for all heads."""
 
 
 @dataclass(frozen=True)
@@ -342,10 +343,10 @@ class DirectionScores:
             aer, norm = (
                 tuple(tuple(part.tolist()) for part in np.split(one.mean(axis=0), ends)) for one in (rates, norms)
             )
-            correlations = (
+            found = [
                 float(np.mean([of(x, y) for x, y in zip(norms, rates, strict=True)])) for of in (spearman, pearson)
-            )
-            rows.append(HeadRow(*choice, aer, norm, *correlations))
+            ]
+            rows.append(HeadRow(*choice, aer, norm, *(None if np.isnan(one) else one for one in found)))
         return rows
 
     def systems(self, speeds: Sequence[dict[str, float]], *, best_layers_only: bool = False) -> list[System]:

@@ -229,12 +229,14 @@ def _seed(
 
 def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], gold: str, sampling: Sampling) -> str:
     from ..align.aligner import load_aligner
-    from ..align.comparing import measure_factors
+    from ..align.comparing import Progress, measure_factors
 
     reverse = args.reverses[0] if args.reverses else args.reverses
     aligner = load_aligner(replace(args, path=args.paths[0], reverse=reverse))
     warn_of_text("normalign compare", aligner, pairs)
-    tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold)
+    with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar:
+        progress = Progress(bar.update, bar.set_postfix_str)
+        tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold, progress=progress)
     style = "json" if args.json else args.style
     return render_tables(tables, style, f"factors|{_signature(args, gold, len(golds))}", more="more in --style tsv")
 

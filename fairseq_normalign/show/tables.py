@@ -184,7 +184,10 @@ def render_comparison(found: Comparison, style: str = "table", digits: int = 1, 
         ]
     if full and found.heads:
         title = "Mean norm of a head against its AER (below 0: heads that add more align better)"
-        rows = [[f"{row.method} {row.step}", f"{row.spearman:.2f}", f"{row.pearson:.2f}"] for row in found.heads]
+        rows = [
+            [f"{row.method} {row.step}", *("-" if one is None else f"{one:.2f}" for one in (row.spearman, row.pearson))]
+            for row in found.heads
+        ]
         parts.append(f"{title}\n\n{columns([['', 'Spearman', 'Pearson'], *rows])}")
     return "\n".join([*parts, f"signature: {found.signature}\n"])
 
@@ -253,8 +256,10 @@ def _long_rows(found: Comparison) -> list[list[str]]:
                 place = ["head", "", "forward", heads.method, heads.step, str(layer + 1), str(number + 1)]
                 rows.append([*place, percent(rate, 4), *[""] * 6, f"{norm:.6g}", ""])
         for name in ("spearman", "pearson"):
-            value = f"{getattr(heads, name):.4f}"
-            rows.append([name, value, "forward", heads.method, heads.step, *[""] * 11])
+            value = getattr(heads, name)
+            rows.append(
+                [name, "" if value is None else f"{value:.4f}", "forward", heads.method, heads.step, *[""] * 11]
+            )
     for system in found.systems:
         layers, read = (",".join(str(one + 1) for one in places) for places in (system.layers, system.heads))
         place = ["system", system.name, system.direction, system.method or "", system.step or "", layers, read]

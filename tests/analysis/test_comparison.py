@@ -80,6 +80,17 @@ def test_figures_are_those_of_the_scorer(golds):
     assert all(row.spearman < 0 and row.pearson < 0 for row in found.heads)
 
 
+def test_heads_that_are_all_the_same_have_no_correlation(golds):
+    pairs = decisions(golds, [0.5, 0.1], 1)
+    for pair in pairs:
+        pair.head_means["norms"] = [[0.5, 0.5], [0.5, 0.5]]
+    found = compare(golds, [Seed(pairs)])
+    assert {row.spearman for row in found.heads} == {None}
+    assert '"spearman": null' in render_comparison(found, "json")
+    assert render_comparison(found).rstrip().count(" -") >= 2
+    assert "nan" not in render_comparison(found, "tsv")
+
+
 def test_seeds_have_mean_and_spread(golds):
     seeds = [Seed(decisions(golds, [0.5, wrong], number)) for number, wrong in enumerate((0.1, 0.2, 0.3))]
     found = compare(golds, seeds)
