@@ -77,9 +77,6 @@ def _decisions(
     aligned = sum(pair is not None for pair in decisions)
     if not aligned:
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
-    for name in methods:
-        if not any(any(pair.means[name]) for pair in decisions if pair is not None):
-            raise NormalignError(f"the method '{name}' finds zeros only: are the projections of the model all zero?")
     return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
 
 
