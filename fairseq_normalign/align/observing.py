@@ -17,8 +17,7 @@ from ..hosts.protocol import Batch, Pair
 from ..jobs import TextPair
 from ..links.gold import Gold
 from ..methods.records import AttentionBlock
-from ..methods.relevance import head_relevance, propagate
-from ..methods.rules import AlphaBeta
+from ..methods.relevance import AlphaBeta, head_relevance, propagate
 from .model import Model
 from .survey import Survey
 

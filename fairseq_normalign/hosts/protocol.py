@@ -17,8 +17,7 @@ from torch import Tensor
 from ..analysis.attention_batch import Inventory, Projections
 from ..errors import NormalignError
 from ..links.pieces import Sentence, Span
-from ..methods.model_protocol import ModelView
-from ..methods.records import Attention, AttentionBlock
+from ..methods.records import Attention, AttentionBlock, ModelView
 from ..text.encoding import Line, LineCoder
 
 Record = Attention | AttentionBlock

@@ -1,6 +1,6 @@
 """How much each source position gives to each target step: one file per method. torch only, no fairseq."""
 
-from . import block, erasure, gradients, norms, relevance, rollout, weights  # each registers itself
+from . import block, erasure, gradients, norms, relevance, rollout  # each registers itself
 from .records import Attention, AttentionBlock, CrossAttention
 from .registry import METHODS, BlockMethod, LayerMethod, Method, ModelMethod, get_method, method_class, register_method
 
@@ -22,5 +22,4 @@ __all__ = [
     "register_method",
     "relevance",
     "rollout",
-    "weights",
 ]

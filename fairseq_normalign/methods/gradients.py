@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..errors import NormalignError
-from .model_protocol import ModelView
+from .records import ModelView
 from .registry import ModelMethod, register_method
 
 POSITIONS_AT_ONCE = 4096

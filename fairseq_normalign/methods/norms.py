@@ -1,4 +1,4 @@
-"""Vector norms: the lengths of the vectors that attention really adds (Kobayashi et al. 2020).
+"""Vector norms, the lengths of the vectors that attention adds (Kobayashi et al. 2020), and attention weights.
 
 ``y_i = sum_j sum_h alpha_hij f_h(x_j) + b``, with ``f_h`` the value projection of head h, bias included, through that
 head's slice of the output projection. The obvious way to the length of ``sum_h alpha_hij f_h(x_j)`` builds a tensor
@@ -95,3 +95,16 @@ class VectorNorms(LayerMethod):
     @staticmethod
     def _gram(attention: CrossAttention) -> Tensor:
         return transformed_gram(attention.values, attention.out_weight, attention.heads)
+
+
+@register_method("weights")
+class AttentionWeights(LayerMethod):
+    """The attention weight alpha, mean over heads; of one head when asked."""
+
+    def layer(self, attention: CrossAttention) -> Tensor:
+        """-> [B, T, S]."""
+        return attention.weights.mean(dim=1)
+
+    def by_head(self, attention: CrossAttention) -> Tensor:
+        """-> [B, H, T, S]."""
+        return attention.weights

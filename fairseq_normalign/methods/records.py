@@ -1,4 +1,6 @@
-"""What a method reads, as it ran: the tensors of an attention layer, of the block around it, or of a whole Transformer.
+"""What a method reads, as it ran, and what it may ask of a model.
+
+The tensors of an attention layer, of the block around it, or of a whole Transformer.
 
 Shapes: B batch, H heads, T decoder steps or target positions, S source positions, D head dimension, C channels, F inner
 channels of the feed-forward. In self-attention T and S are the same positions.
@@ -9,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -162,3 +164,44 @@ def widened(record: Record) -> Record:
         return record
     fields = {field.name: widened(getattr(record, field.name)) for field in dataclasses.fields(record)}
     return type(record)(**fields)
+
+
+class ModelView(Protocol):
+    """One model run on N forced sentence pairs: N targets of at most T pieces, S source positions.
+
+    Step t of the T + 1 decoder steps has to output piece t, the last one the end of sentence. Everything about a target
+    beyond its end is meaningless and harmless.
+    """
+
+    steps: Tensor
+    """[N]: how many decoder steps each target has, its end of sentence included."""
+
+    @property
+    def source_embeddings(self) -> Tensor:
+        """[N, S, E]: the embeddings of the source pieces as the encoder looks them up, without gradients."""
+        ...
+
+    @property
+    def source_padding(self) -> Tensor:
+        """[N, S]: true where there is no source piece."""
+        ...
+
+    def features(self, embeddings: Tensor, rows: Tensor | None = None, hidden: Tensor | None = None) -> Tensor:
+        """Return what the decoder gives to its output layer when the source has these embeddings; differentiable.
+
+        embeddings [M, S, E]; rows [M]: which of the N pairs each belongs to (None: all, in order); hidden [M, S]: true
+        for source pieces that are to be left out -> [M, T + 1, C].
+        """
+        ...
+
+    def log_probs(self, features: Tensor, rows: Tensor | None = None) -> Tensor:
+        """The log-probability of what each step has to output: [M, T + 1, C] -> [M, T + 1]; differentiable."""
+        ...
+
+    def scores(self, features: Tensor, rows: Tensor | None = None) -> Tensor:
+        """Return the logit of what each step has to output (the log-probability with an adaptive softmax)."""
+        ...
+
+    def record(self) -> Transformer:
+        """The tensors of every layer."""
+        ...

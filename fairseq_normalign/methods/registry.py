@@ -13,8 +13,7 @@ from typing import ClassVar, Generic, TypeVar
 from torch import Tensor
 
 from ..errors import NormalignError
-from .model_protocol import ModelView
-from .records import Attention, AttentionBlock
+from .records import Attention, AttentionBlock, ModelView
 
 
 class Method(ABC):

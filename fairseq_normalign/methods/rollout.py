@@ -21,8 +21,7 @@ from torch import Tensor
 
 from ..errors import NormalignError
 from .block import BlockView
-from .model_protocol import ModelView
-from .records import AttentionBlock, Transformer
+from .records import AttentionBlock, ModelView, Transformer
 from .registry import ModelMethod, register_method
 
 VALUES_AT_ONCE = 2**23

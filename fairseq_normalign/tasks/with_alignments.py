@@ -23,11 +23,9 @@ from ..align.model import Model
 from ..align.options import AUTO, AlignmentOptions
 from ..align.sample import SAMPLE, choose_by_pairs, sentence_of_choice
 from ..errors import NormalignError
-from ..hosts.fairseq.datasets import first_pairs
-from ..hosts.fairseq.frame import Frame
 from ..hosts.fairseq.generator import AligningGenerator
 from ..hosts.fairseq.host import FairseqModel, TaskBatches
-from ..hosts.fairseq.task import SUFFIX, host_of
+from ..hosts.fairseq.task import SUFFIX, Frame, first_pairs, host_of
 from ..hosts.options import prepare_modules
 from ..links.dump import DumpWriter
 from ..links.pieces import LEVELS

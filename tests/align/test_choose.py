@@ -8,7 +8,7 @@ import pytest
 
 from fairseq_normalign.align.sample import SAMPLE, choose_by_pairs
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.datasets import first_pairs
+from fairseq_normalign.hosts.fairseq.task import first_pairs
 from tests.hosts.fairseq.test_recording import build
 
 

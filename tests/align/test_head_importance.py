@@ -12,8 +12,7 @@ from fairseq_normalign import load
 from fairseq_normalign.align.observing import error_of_heads, relevance_of_heads
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.score import score
-from fairseq_normalign.methods.relevance import propagate
-from fairseq_normalign.methods.rules import AlphaBeta
+from fairseq_normalign.methods.relevance import AlphaBeta, propagate
 from tests.methods.tiny_models import soft_alignments
 
 

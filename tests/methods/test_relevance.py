@@ -6,12 +6,13 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.methods import relevance
 from fairseq_normalign.methods.records import KINDS
 from fairseq_normalign.methods.relevance import (
+    AlphaBeta,
+    Epsilon,
     LayerwiseRelevance,
     conservation_error,
     head_relevance,
     propagate,
 )
-from fairseq_normalign.methods.rules import AlphaBeta, Epsilon
 
 RULES = [Epsilon(1e-12), AlphaBeta(), AlphaBeta(1.0), AlphaBeta(2.0)]
 TOLERANCE = 1e-5

@@ -191,7 +191,7 @@ def _codes(content: bytes, folder: Path) -> None:
 
 
 def _dictionary(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.hosts.fairseq.dictionaries import load_dictionary
+    from fairseq_normalign.hosts.fairseq.task import load_dictionary
 
     found = load_dictionary(_file(folder, content))
     assert len(set(found.symbols)) == len(found.symbols) or b"#fairseq:overwrite" in content
@@ -204,7 +204,7 @@ def _dictionary(content: bytes, folder: Path) -> None:
 
 
 def _literal(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
+    from fairseq_normalign.hosts.fairseq.checkpoints import literal
 
     value = literal(content.decode("utf-8", errors="replace"))
     if value == value:  # not NaN

@@ -17,7 +17,7 @@ from ...links.dump import DumpWriter
 from ...links.pieces import Sentence
 from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
-from .frame import Frame
+from .task import Frame
 
 
 class AlignedPair(Protocol):

@@ -21,9 +21,9 @@ from ...text.words import places_of
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair
 from ..reading import evaluating
-from .dictionaries import dictionary_inventory
 from .loading import LoadedModels, load_models
 from .model import FairseqModel, teacher_forcing
+from .task import dictionary_inventory
 
 
 def encode_batch(

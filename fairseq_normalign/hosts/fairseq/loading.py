@@ -21,7 +21,7 @@ from .checkpoints import check_names
 from .patches import register
 
 if TYPE_CHECKING:
-    from .frame import Frame
+    from .task import Frame
 
 
 @dataclass(frozen=True)

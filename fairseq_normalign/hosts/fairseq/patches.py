@@ -28,8 +28,7 @@ import torch
 
 from ...errors import NormalignError, one_line, reason_of
 from ...requirements import import_fairseq
-from .checkpoint_arguments import literal
-from .checkpoints import safe_load, without_unknown_parts
+from .checkpoints import literal, safe_load, without_unknown_parts
 
 PACKAGE = __package__.rsplit(".", 2)[0]
 HOST_PACKAGES = ("fairseq", "fairseq_cli")

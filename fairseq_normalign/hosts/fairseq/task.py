@@ -6,9 +6,16 @@ scores stay those of that task. :func:`host_class` makes the class; the alignmen
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
+import io
 import os
+import re
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +26,174 @@ from fairseq.tasks.translation import TranslationTask
 from fairseq.tasks.translation_from_pretrained_bart import TranslationFromPretrainedBARTTask
 from fairseq.tasks.translation_multi_simple_epoch import TranslationMultiSimpleEpochTask
 from fairseq.utils import split_paths
+from numpy.typing import ArrayLike
 from torch import isfinite, nn
 
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
-from ...text.vocabulary import Dictionary
+from ...files import read_lines
+from ...text.encoding import Line
+from ...text.vocabulary import TAGS, Dictionary, Vocabulary
+from ..protocol import Pair
 from .checkpoints import check_names
-from .datasets import keep_every_sentence, post_process_original_text, reading_dataset, sentence_numbers, size_of
-from .dictionaries import load_dictionary
-from .frame import Frame, framed
 from .model import decoder_layers, make_readable
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The symbols that a task puts around a sentence, as dictionary indices: end of sentence and language tags."""
+
+    source_front: tuple[int, ...]
+    source_end: tuple[int, ...]
+    target_start: tuple[int, ...]
+    """What the decoder is given before the first piece; the first of them is the start symbol."""
+    target_end: tuple[int, ...]
+    """What the decoder has to say after the last piece."""
+
+    def pieces(self, target: Sequence[int]) -> list[int]:
+        """The pieces of a hypothesis: without the tags in front, as far as they are there, and without its end."""
+        found = list(target)
+        for symbol in self.target_start[1:]:
+            found = found[1:] if found[:1] == [symbol] else found
+        for symbol in reversed(self.target_end):
+            found = found[:-1] if found[-1:] == [symbol] else found
+        return found
+
+    @property
+    def source(self) -> frozenset[int]:
+        """All symbols around the source."""
+        return frozenset((*self.source_front, *self.source_end))
+
+    @property
+    def target(self) -> frozenset[int]:
+        """All symbols around the target."""
+        return frozenset((*self.target_start, *self.target_end))
+
+
+def framed(task: Any, source_tag: int | None, target_tag: int | None, *, replacing: bool) -> Frame:
+    """Tags in front of the sentences, or instead of the source's end and the start symbol."""
+    ends = task.source_dictionary.eos(), task.target_dictionary.eos()
+    source, target = (() if tag is None else (tag,) for tag in (source_tag, target_tag))
+    if replacing:
+        return Frame((), source or (ends[0],), target or (ends[1],), (ends[1],))
+    return Frame(source, (ends[0],), (ends[1], *target), (ends[1],))
+
+
+@contextlib.contextmanager
+def reading_dataset(directory: str, split: str) -> Iterator[None]:
+    """While fairseq reads the files of a split: a missing or damaged one is one line."""
+    try:
+        yield
+    except (OSError, ValueError, AssertionError, LookupError, TypeError, struct.error, OverflowError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        raise NormalignError(f"{directory}: the split '{split}' cannot be read: {reason}") from None
+
+
+def keep_every_sentence(dataset: Any) -> None:
+    """Make ``dataset.batch_by_size`` return every index it is given.
+
+    fairseq main drops the last batch when its size is not a multiple of ``--required-batch-size-multiple``.
+    """
+    if getattr(dataset.batch_by_size, "keeps_every_sentence", False):
+        return
+    original = dataset.batch_by_size
+
+    def batch_by_size(indices: ArrayLike, *args: Any, **options: Any) -> list[Any]:
+        indices = np.asarray(indices)
+        if not len(indices):
+            return []
+        batches = list(original(indices, *args, **options))
+        lost = indices[~np.isin(indices, np.concatenate(batches) if batches else indices[:0])]
+        if len(lost):
+            batches.extend(original(lost, *args, **{**options, "required_batch_size_multiple": 1}))
+        return batches
+
+    batch_by_size.keeps_every_sentence = True  # type: ignore[attr-defined]
+    dataset.batch_by_size = batch_by_size
+
+
+def post_process_original_text(dataset: Any, symbol: str | None) -> None:
+    """Let a raw text dataset give its original text in the words that are printed, not in pieces."""
+    from fairseq.data.data_utils import post_process
+
+    for side in (getattr(dataset, "src", None), getattr(dataset, "tgt", None)):
+        original = getattr(side, "get_original_text", None)
+        if symbol is not None and original is not None and not hasattr(original, "is_post_processed"):
+
+            def get_original_text(number: int, original: Any = original) -> str:
+                return post_process(original(number), symbol)
+
+            get_original_text.is_post_processed = True  # type: ignore[attr-defined]
+            side.get_original_text = get_original_text  # type: ignore[union-attr]
+
+
+def sentence_numbers(dataset: Any, indices: ArrayLike) -> np.ndarray:
+    """The numbers of the sentences at ``indices``: a dataset of several directions counts batches, not sentences.
+
+    Nothing for several directions at once, as in training.
+    """
+    if not hasattr(dataset, "longest_dataset"):
+        return np.asarray(indices)
+    return np.asarray([] if dataset.eval_key is None else dataset._ordered_indices[dataset.eval_key], dtype=np.int64)
+
+
+def size_of(dataset: Any, number: int) -> str:
+    """How many pieces the sentence has, on each of its sides."""
+    if hasattr(dataset, "longest_dataset"):
+        dataset = dataset.datasets[dataset.eval_key]
+    size = dataset.size(number)
+    return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
+
+
+def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[Pair]:
+    """Return the first ``count`` pairs of a dataset as the model gets them; none when it has no targets."""
+    if hasattr(dataset, "longest_dataset"):  # of several directions
+        dataset = dataset.datasets.get(dataset.eval_key, ())
+    source, target = vocabularies
+    pairs = []
+    for number in range(min(count, len(dataset))):
+        sample = dataset.collater([dataset[number]])
+        if sample.get("target") is None:
+            return []
+        pieces, words = sample["net_input"]["src_tokens"][0].tolist(), sample["target"][0, :-1].tolist()
+        pairs.append((Line(pieces, source.sentence(pieces)), Line(words, target.sentence(words))))
+    return pairs
+
+
+OVERWRITE = "#fairseq:overwrite"
+_ENTRY = re.compile(rf"(?P<symbol>.+) (?P<count>[0-9]{{1,18}})(?P<overwrite> {OVERWRITE})?")
+
+
+def load_dictionary(path: str | Path) -> Any:
+    """Return the dictionary at ``path``, a file with one line ``symbol count`` per entry.
+
+    Lines end at ``\\n`` alone; a byte-order mark and Windows line ends are no part of a symbol.
+    """
+    from fairseq.data import Dictionary
+
+    dictionary = Dictionary()
+    seen = set(dictionary.symbols)
+    lines = []
+    for number, line in enumerate(read_lines(path), start=1):
+        entry = _ENTRY.fullmatch(line.rstrip(" "))
+        if entry is None or "\r" in line:
+            raise NormalignError.at(path, number, f"'{line[:60]}' is not a symbol and its count")
+        if entry["symbol"] in seen and not entry["overwrite"]:
+            raise NormalignError.at(path, number, f"the symbol '{entry['symbol'][:60]}' is there twice")
+        seen.add(entry["symbol"])
+        lines.append(f"{line.rstrip(' ')}\n")
+    dictionary.add_from_file(io.StringIO("".join(lines), newline="\n"))
+    return dictionary
+
+
+def dictionary_inventory(dictionary: Any, tags: str = TAGS) -> Inventory:
+    """The pieces of a fairseq dictionary; language tags and ``<mask>`` are special, unknown words are not."""
+    symbols = list(dictionary.symbols)
+    special = {dictionary.bos(), dictionary.eos(), dictionary.pad()}
+    is_tag = re.compile(rf"{tags}|<mask>").fullmatch
+    special |= {number for number, symbol in enumerate(symbols) if is_tag(symbol)}
+    return Inventory(symbols, frozenset(special), np.array(dictionary.count))
+
 
 SUFFIX = "_normalign"
 """Our tasks are named after those they extend."""

@@ -22,8 +22,14 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
     """Load the file, folder or archive that ``model`` names and make it read lines as ``text`` says."""
     try:
         from ..transformers import host
-        from ..transformers.languages import front_of_source, languages_of, set_languages, start_of_target
-        from ..transformers.text import Tokenizer, TokenizerLines
+        from ..transformers.text import (
+            Tokenizer,
+            TokenizerLines,
+            front_of_source,
+            languages_of,
+            set_languages,
+            start_of_target,
+        )
         from .modules import build
     except ImportError:
         raise MissingExtra("transformers", "transformers", f"the model '{model.path}'") from None

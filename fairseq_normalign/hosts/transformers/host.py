@@ -20,10 +20,18 @@ from ...text.vocabulary import TAGS
 from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair
-from .languages import front_of_source, languages_of, set_languages, start_of_target
 from .loading import library, load_model, load_tokenizer
 from .model import TransformersModel
-from .text import Tokenizer, TokenizerLines, joined_words, sentence_of
+from .text import (
+    Tokenizer,
+    TokenizerLines,
+    front_of_source,
+    joined_words,
+    languages_of,
+    sentence_of,
+    set_languages,
+    start_of_target,
+)
 
 _LOADED: weakref.WeakValueDictionary[tuple, TransformersModel] = weakref.WeakValueDictionary()
 """Models that are in use: one checkpoint that serves both directions is in memory once."""

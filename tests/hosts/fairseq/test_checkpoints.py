@@ -15,8 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
-from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
+from fairseq_normalign.hosts.fairseq.checkpoints import literal, safe_load
 from fairseq_normalign.hosts.fairseq.patches import register
 from tests.conftest import PACKAGE, TINY_TRAINING, generate, run
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.hosts.fairseq.checkpoint_arguments import literal
+from fairseq_normalign.hosts.fairseq.checkpoints import literal
 from fairseq_normalign.hosts.fairseq.patches import PATCHES, register
 from tests.warm import warm_python
 

@@ -9,8 +9,7 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.transformers.model import TransformersModel
 from fairseq_normalign.methods import get_method
 from fairseq_normalign.methods.block import decomposition_error
-from fairseq_normalign.methods.relevance import conservation_error, propagate
-from fairseq_normalign.methods.rules import Epsilon
+from fairseq_normalign.methods.relevance import Epsilon, conservation_error, propagate
 from tests.hosts.transformers.tiny_families import (
     END,
     FAMILIES,
