@@ -86,7 +86,7 @@ def test_the_page_of_the_python_interface_has_every_name():
     headings = {line[3:] for line in page.splitlines() if line.startswith("## ")}
     assert headings == set(fairseq_normalign.__all__) - {"__version__"}
     assert "### AlignmentModel.align_many" in page
-    assert "- **bpe_codes, sentencepiece_model**: What splits words into pieces" in page
+    assert "- **bpe_codes**: Subword-nmt or fastBPE codes" in page
     assert "source_text: str = ''," in page
     assert not re.search(r"::$| = ,", page, re.MULTILINE)
 
