@@ -156,7 +156,7 @@ def _with_placeholders(
     kept = {waiting[found[0]].pop(): found.span() for found in anywhere.finditer(line) if waiting[found[0]]}
     words, owners = _split(target, kept)
     if len(kept) < len(places):
-        linked = _linked(pair, source_owners, owners)
+        texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners))
         whole = _whole(line, full)
         lost: dict[int, list[int]] = {}  # for each place in the target, the words of the source that go there
         run: list[int] = []
@@ -165,14 +165,13 @@ def _with_placeholders(
                 run.append(word)
             elif run:
                 before, after = run[0], run[-1] + 1
-                place, _ = _by_neighbours(
-                    linked, full, source_words, source_words[before][0], source_words[after - 1][1], before, after
-                )
+                start, end = source_words[before][0], source_words[after - 1][1]
+                place, _ = _by_neighbours(texts, start, end, before, after)
                 while place < len(words) and words[place][0] < _around(whole, words[place][0])[1]:
                     place += 1
                 lost.setdefault(place, []).extend(run)
                 run = []
-        line, words, owners = _with_lost(marked, source_words, source_owners, line, words, owners, lost)
+        line, words, owners = _with_lost(marked, texts, (source_owners, owners), lost)
     texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners))
     return texts, [Note(names[number], "already there", "the translation has it") for number in sorted(kept)]
 
@@ -208,16 +207,10 @@ def _linked(pair: LinkedPair, source_owners: Sequence[int], target_owners: Seque
 
 
 def _with_lost(
-    marked: Marked,
-    source: Sequence[Span],
-    source_owners: Sequence[int],
-    line: str,
-    target: Sequence[Span],
-    target_owners: Sequence[int],
-    lost: Mapping[int, Sequence[int]],
+    marked: Marked, texts: _Texts, known: tuple[list[int], list[int]], lost: Mapping[int, Sequence[int]]
 ) -> tuple[str, list[Span], list[int]]:
-    """The target line with the lost placeholders, its words, and their owners."""
-    full = marked.full
+    """The target line with the lost placeholders, its words, and their owners; ``known``: the owners on both sides."""
+    full, source, line, target = marked.full, texts.source, texts.target_line, texts.target
     text, words, owners = "", [], []
     for place in range(len(target) + 1):
         gap_start, gap_end = _gap(line, target, place)
@@ -256,13 +249,13 @@ def _with_lost(
                     after = " "
             text += before
             words.append((len(text), len(text) + len(name)))
-            owners.append(source_owners[word])
+            owners.append(known[0][word])
             text += name + after
         text += "" if whole else line[done:gap_end]
         if place < len(target):
             start, end = target[place]
             words.append((len(text), len(text) + end - start))
-            owners.append(target_owners[place])
+            owners.append(known[1][place])
             text += line[start:end]
     return text, words, owners
 
@@ -289,13 +282,12 @@ def _gap(line: str, words: Sequence[Span], place: int) -> Span:
     return words[place - 1][1] if place else 0, words[place][0] if place < len(words) else len(line)
 
 
-def _by_neighbours(
-    pair: LinkedPair, text: str, source: Sequence[Span], start: int, end: int, before: int, after: int
-) -> tuple[int, bool]:
+def _by_neighbours(texts: _Texts, start: int, end: int, before: int, after: int) -> tuple[int, bool]:
     """Rule 5 for the characters ``start`` to ``end``: the place in the target, and whether a link says so.
 
     ``before`` source words are before it, and the first one behind it is word ``after``.
     """
+    pair, source = texts.pair, texts.source
     if before == 0:
         return 0, True
     if after >= pair.source_length:
@@ -303,7 +295,7 @@ def _by_neighbours(
     left, right = pair.nearest_linked[0][before], pair.nearest_linked[1][after]
     if left < 0 and right < 0:
         return round(before * pair.target_length / pair.source_length), False
-    following = text[slice(*source[after])]
+    following = texts.source_line[slice(*source[after])]
     to_left = end < source[after][0] and (
         start == source[before - 1][1] or not any(letter.isalnum() for letter in following)
     )
@@ -401,7 +393,7 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
             if before < len(words) and words[before][0] < tag.at:
                 notes.append((position, "widened", "it was inside a word: put before it"))
                 after = before
-            place, known = _by_neighbours(pair, marked.full, words, tag.at, end, before, after)
+            place, known = _by_neighbours(texts, tag.at, end, before, after)
             if not known:
                 notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
             place = min(max(place, around.range[0]), around.range[1])

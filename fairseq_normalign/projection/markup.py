@@ -156,13 +156,7 @@ def parse_markup(
         [('<a href="x">', 4, 'open'), ('<b>', 8, 'open'), ('</b>', 12, 'close'), ('</a>', 12, 'close'),
          ('<br/>', 13, 'point')]
     """
-    found: list[tuple[int, int]] = []
-    if "<" not in line:
-        full = _unescaped(line) if entities else line
-        if placeholders:
-            found = find_placeholders(full)
-        text, hidden = _without(full, found)
-        return Marked(text, full, [], found, hidden)
+    found: list[Span] = []
     parts = _with_elements_whole(list(markup_parts(line)), protect, dita)
     texts: list[str] = []
     tags: list[Tag] = []
@@ -192,15 +186,13 @@ def parse_markup(
     return Marked(text, full, tags, found, hidden)
 
 
-def strip_markup(
-    line: str, *, placeholders: bool = True, entities: bool = False, protect: bool = False, dita: bool = False
-) -> str:
-    """The bare text of a line: what is translated and aligned.
+def strip_markup(line: str, **options: bool) -> str:
+    """The bare text of a line: what is translated and aligned; ``options`` as for :func:`parse_markup`.
 
     >>> strip_markup("Press <b>{0}</b> to <i>go on</i>.<br>Then")
     'Press to go on. Then'
     """
-    return parse_markup(line, placeholders=placeholders, entities=entities, protect=protect, dita=dita).text
+    return parse_markup(line, **options).text
 
 
 def is_untranslated(raw: str, name: str) -> bool:
@@ -236,9 +228,8 @@ def _with_elements_whole(parts: list[Part], protect: bool, dita: bool) -> list[P
     while place < len(parts):
         kind, raw, name = parts[place]
         end = partners[place] if kind == "start" else -1
-        content = "".join(part.raw for part in parts[place + 1 : end]) if name == "ph" and end >= 0 else ""
-        given = _attributes(raw)
-        as_text = name == "ph" and (dita or (not given and not content.startswith("&lt;")))
+        given = _attributes(raw) if kind != "text" else {}
+        as_text = name == "ph" and end >= 0 and (dita or not (given or parts[place + 1].raw.startswith("&lt;")))
         code = end >= 0 and name in _CODE and not as_text
         protected = end >= 0 and protect and is_untranslated(raw, name)
         if code or protected:
