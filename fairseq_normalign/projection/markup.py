@@ -285,6 +285,8 @@ def _without(full: str, placeholders: Sequence[Span], *, spaces: bool = True) ->
     """The text without its placeholders, and what was left out: each of them, with ``spaces`` also one of two spaces
     around it.
     """
+    if not placeholders:
+        return full, []
     behind = [full[end : end + 1] for _, end in placeholders]
     for number in reversed(range(len(placeholders) - 1)):
         if placeholders[number][1] == placeholders[number + 1][0]:
