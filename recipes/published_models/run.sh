@@ -37,20 +37,6 @@ rows() { # rows NAME LAYERS GOLD FLAGS...: alignments read in several ways, each
   normalign score "$gold" "${files[@]}" --bootstrap 1000 --paired | tee "$WORK/$name.txt"
 }
 
-echo "== N'Ko: the gold is the diagonal"
-BACK=()
-for number in 35 38; do
-  checkpoint=$WORK/nko/latin2nqo_001.$number
-  rows "nko$number" "$([ "$number" = 35 ] && echo 5 || echo 8)" "$WORK/nko/diagonal" \
-    --path "$checkpoint/checkpoints/checkpoint_best.pt" --data "$checkpoint/data" --bpe-codes "$checkpoint/data/bpe.code" \
-    --source-lang roman --target-lang nqo --source "$WORK/nko/text.roman" --target "$WORK/nko/text.nqo"
-done
-
-if [ -d "${GOLD:-}/zhen-gold" ]; then
-  echo "== Chinese-English: OPUS-MT, as Argos Translate packs it"
-  rows zhen 6 "$GOLD/zhen-gold/alignment.talp" --path "$WORK/zhen/model_data.argosmodel" \
-    --source "$GOLD/zhen-gold/test.zh" --target "$GOLD/zhen-gold/test.en"
-fi
 if [ -d "${GOLD:-}/enpt-gold" ]; then
   echo "== English-Portuguese: the models of Firefox"
   gold=$GOLD/enpt-gold
@@ -66,4 +52,19 @@ if [ -d "${GOLD:-}/enpt-gold" ]; then
   BACK=(--reverse-path "$WORK/firefox/pten") GUIDED=1
   rows enpt 2 "$gold/test.links" --path "$WORK/firefox/enpt" "${text[@]}"
 fi
+if [ -d "${GOLD:-}/zhen-gold" ]; then
+  echo "== Chinese-English: OPUS-MT, as Argos Translate packs it"
+  BACK=() GUIDED=
+  BASELINES='' rows zhen 6 "$GOLD/zhen-gold/alignment.talp" --path "$WORK/zhen/model_data.argosmodel" \
+    --source "$GOLD/zhen-gold/test.zh" --target "$GOLD/zhen-gold/test.en"
+fi
+echo "== N'Ko: the gold is the diagonal"
+BACK=() GUIDED=
+for number in 35 38; do
+  checkpoint=$WORK/nko/latin2nqo_001.$number
+  BASELINES="" rows "nko$number" "$([ "$number" = 35 ] && echo 5 || echo 8)" "$WORK/nko/diagonal" \
+    --path "$checkpoint/checkpoints/checkpoint_best.pt" --data "$checkpoint/data" --bpe-codes "$checkpoint/data/bpe.code" \
+    --source-lang roman --target-lang nqo --source "$WORK/nko/text.roman" --target "$WORK/nko/text.nqo"
+done
+
 [ -n "${GOLD:-}" ] || echo "GOLD= names a folder with zhen-gold and enpt-gold for the other two tables; see the README" >&2

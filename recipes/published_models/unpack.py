@@ -10,7 +10,7 @@ from pathlib import Path
 
 downloads, work = map(Path, sys.argv[1:])
 NKO = "detransliterator/assets/"
-MOST_PAIRS = 200
+MOST_PAIRS = 100
 
 
 def copied(handle, path: Path) -> None:
