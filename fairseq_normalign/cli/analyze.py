@@ -154,7 +154,10 @@ def _observer(args: Options) -> Observer:
     from ..hosts import host_of
 
     options = model_options(args)
-    if host_of(str(args.path)) == "transformers":
+    host = host_of(str(args.path))
+    if host == "marian":
+        return _pair_observer(args)
+    if host == "transformers":
         from ..hosts.transformers.transformers_lm import BertObserver, is_bert
 
         if not is_bert(args.path):

@@ -21,12 +21,12 @@ rows() { # rows NAME LAYERS GOLD FLAGS...: alignments read in several ways, each
   made default
   made default_weights --method weights
   for ((layer = 1; layer <= layers; layer++)); do
-    made "own_layer$layer" --method weights --step awo --layer "$layer" --decision argmax
+    made "own_layer$layer" --method weights --step awo --layer "$layer" --decide argmax
   done
-  made last_layer_grow_diag --method weights --step awo --layer "$layers"
+  made last_layer_grow_diag --method weights --step awo --layer "$layers" --decide grow-diag
   if [ -n "${GUIDED:-}" ]; then
-    made own_guided_head --method weights --step awo --layer "$layers" --head "$GUIDED" --decision argmax
-    made guided_head_grow_diag --method weights --step awo --layer "$layers" --head "$GUIDED"
+    made own_guided_head --method weights --step awo --layer "$layers" --head "$GUIDED" --decide argmax
+    made guided_head_grow_diag --method weights --step awo --layer "$layers" --head "$GUIDED" --decide grow-diag
   fi
   if [ "${#BACK[@]}" -gt 0 ]; then
     made both_default "${BACK[@]}"
