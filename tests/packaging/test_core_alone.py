@@ -89,7 +89,7 @@ def alone(allowed: str, folder: Path, *arguments: str) -> subprocess.CompletedPr
         (["symmetrize", "links", "links"], "0-0 1-1 2-2"),
         (["view", "--links", "links", "--source", "s", "--target", "t"], "■"),
         (["user-dir"], "fairseq_normalign"),
-        (["align", "--help"], "--bf16"),
+        (["align", "--help-all"], "--bf16"),
     ],
 )
 def test_links_need_no_host(allowed, files, arguments, expected):
