@@ -45,9 +45,9 @@ STEPS = (
     ("agreement of rows and columns instead of each word by itself", "awi norms head agreement forward"),
     ("the second look, both chosen without gold", "two norms chosen agreement forward"),
     ("the second direction", "two norms chosen agreement both"),
-    ("weights instead of norms", "two weights chosen agreement both"),
+    ("weights instead of norms", "two weights chosen agreement last"),
 )
-"""From the plainest combination to the best, one change per step."""
+"""From the plainest combination to the best, one change per step; last: in the direction of the step before."""
 
 EFFECTS: tuple[tuple[str, str, str, str, dict[str, str]], ...] = (
     ("AWI instead of AWO", "look", "awo", "awi", {}),
@@ -97,9 +97,11 @@ def factor_tables(
     )
 
     steps: list[tuple[Cell, ...]] = []
-    before = None
+    before: Combination | None = None
     for name, text in STEPS:
         one = Combination(*text.split())
+        if one.direction == "last" and before is not None:
+            one = one._replace(direction=before.direction)
         if one not in aer:
             continue
         if before is None:
