@@ -16,7 +16,7 @@ def seconds(checkpoint: str, pairs: int, length: int, repetitions: int) -> dict[
     """CPU seconds of the search over one batch, beam 5."""
     torch.set_num_threads(1)
     loaded = load(Path(checkpoint))
-    made = batch_of(pairs, length, len(loaded.source_dictionary))
+    made = batch_of(pairs, length, len(loaded.task.source_dictionary))
     sample = {
         "id": torch.arange(pairs),
         "net_input": {

@@ -44,7 +44,7 @@ class Passes:
         torch.set_num_threads(1)
         self.loaded = load(Path(checkpoint))
         self.model: Any = self.loaded.models[0]
-        made = batch_of(pairs, length, len(self.loaded.source_dictionary))
+        made = batch_of(pairs, length, len(self.loaded.task.source_dictionary))
         self.inputs = {name: made[name] for name in ("src_tokens", "src_lengths")}
         tokens = self.inputs["src_tokens"]
         self.batch = Batch(self.inputs, tokens, tokens.eq(1), list(made["targets"]), range(pairs), (2,), 2, 1)

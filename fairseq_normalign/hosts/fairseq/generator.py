@@ -6,51 +6,16 @@ import contextlib
 import copy
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from ...links.decide import best_sources, normalized
 from ...links.dump import DumpWriter
-from ...links.pieces import Sentence
 from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
 from .task import Frame
-
-
-class AlignedPair(Protocol):
-    """The part of an aligned pair that is printed or dumped."""
-
-    source: Sentence
-    target: Sentence
-
-    def soft(self, level: str = "word") -> np.ndarray:
-        """Return [target, source] at the level 'word' or 'piece'."""
-        ...
-
-    def links(self, level: str = "word") -> list[tuple[int, int]]:
-        """Return the links, (source, target)."""
-        ...
-
-    @property
-    def layers(self) -> np.ndarray:
-        """[layers, T + 1, S]."""
-        ...
-
-    @property
-    def heads(self) -> np.ndarray:
-        """[layers, H, T + 1, S]."""
-        ...
-
-
-class Aligns(Protocol):
-    """What aligns a batch of hypotheses; the task provides it."""
-
-    def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> Iterable[Any]:
-        """Return an :class:`AlignedPair` for each target of the batch."""
-        ...
 
 
 class PrintedAlignment(list):
@@ -105,7 +70,7 @@ class AligningGenerator:
     def __init__(
         self,
         generator: Any,
-        aligner: Aligns,
+        aligner: Any,
         modules: Sequence[Any],
         vocabularies: tuple[Vocabulary, Vocabulary],
         frame: Frame,
@@ -117,7 +82,9 @@ class AligningGenerator:
         indexed_rows: bool = False,
         dump: DumpWriter | None = None,
     ) -> None:
-        """``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` of the ``A-`` line.
+        """``aligner``: its ``align(batch)`` returns what was read of each target, as the task makes it.
+
+        ``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` of the ``A-`` line.
 
         ``indexed_rows``: fairseq-interactive prints pairs whatever the form; soft rows go there as (target, numbers).
         """
@@ -201,7 +168,7 @@ class AligningGenerator:
             tokens = tokens[:-1] if len(tokens) and tokens[-1] == end else tokens
         return tokens
 
-    def _printed(self, pair: AlignedPair) -> PrintedAlignment:
+    def _printed(self, pair: Any) -> PrintedAlignment:
         source_of = functools.cache(lambda: self._sources(pair))
         if self.form != "soft":
             return PrintedAlignment(pair.links(self.level), source_of)
@@ -210,13 +177,13 @@ class AligningGenerator:
             return PrintedAlignment([(target, ",".join(row)) for target, row in enumerate(rows)], source_of)
         return PrintedAlignment(rows, source_of)
 
-    def _sources(self, pair: AlignedPair) -> list[int]:
+    def _sources(self, pair: Any) -> list[int]:
         """For each printed target word the position of its source word in the printed source, tags in front counted."""
         soft = pair.soft(self.printed_level)
         front = pair.source.front if soft.shape[1] else 0
         return [front + max(0, source) for source in best_sources(soft).tolist()]
 
-    def _write(self, pairs: list[AlignedPair], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
+    def _write(self, pairs: list[Any], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
         assert self.dump is not None
         for (number, hypo), pair in zip(hypotheses, pairs, strict=True):
             self.dump.add(

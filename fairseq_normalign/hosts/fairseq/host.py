@@ -180,9 +180,10 @@ def load_reversed(model: ModelOptions, text: TextOptions, forward: FairseqModels
 
 def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
     """Give loaded models their text: tokenization, pieces and dictionaries of both sides."""
-    dictionaries = loaded.source_dictionary, loaded.target_dictionary
+    task, languages = loaded.task, loaded.task.languages
+    dictionaries = task.source_dictionary, task.target_dictionary
     splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
-    frame = loaded.frame
+    frame = task.frame()
     around = (frame.source_front, frame.source_end), ((), ())  # the target's are given to the decoder, not to the text
     source, target = (
         LineEncoder(
@@ -195,15 +196,13 @@ def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> F
             end=end,
             tags=tags,
         )
-        for dictionary, splitter, language, (front, end) in zip(
-            dictionaries, splitters, loaded.languages, around, strict=True
-        )
+        for dictionary, splitter, language, (front, end) in zip(dictionaries, splitters, languages, around, strict=True)
     )
     words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
     models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
-    find = text.finder(loaded.languages[1])
+    find = text.finder(languages[1])
     written: dict[str, Any] = {"find": find, "in_pieces": isinstance(splitters[1], AlreadyPieces)}
-    put_together = MosesDetokenizer((loaded.languages[1] or "en")[:2]) if text.tokenizer is not None else None
+    put_together = MosesDetokenizer((languages[1] or "en")[:2]) if text.tokenizer is not None else None
     if find is not None and put_together is not None:
         written["text_of"] = put_together
     return FairseqModels(models, loaded.task, source, target, words, written=written, put_together=put_together)

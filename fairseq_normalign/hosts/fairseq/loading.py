@@ -16,12 +16,11 @@ from omegaconf.errors import OmegaConfBaseException
 from torch import nn
 
 from ...errors import NormalignError
-from ...text.vocabulary import Dictionary
 from .checkpoints import check_names
 from .patches import register
 
 if TYPE_CHECKING:
-    from .task import Frame
+    pass
 
 
 @dataclass(frozen=True)
@@ -30,26 +29,6 @@ class LoadedModels:
 
     models: list[nn.Module]
     task: Any
-
-    @property
-    def source_dictionary(self) -> Dictionary:
-        """fairseq's dictionary of the source language."""
-        return self.task.source_dictionary
-
-    @property
-    def target_dictionary(self) -> Dictionary:
-        """fairseq's dictionary of the target language."""
-        return self.task.target_dictionary
-
-    @property
-    def languages(self) -> tuple[str, str]:
-        """Source and target language, by their names in fairseq's files."""
-        return self.task.languages
-
-    @property
-    def frame(self) -> Frame:
-        """The symbols around the sentences: end of sentence and language tags."""
-        return self.task.frame()
 
 
 def load_models(
