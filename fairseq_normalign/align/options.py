@@ -177,7 +177,8 @@ class ModelFields:
 
     GROUP: ClassVar = "model"
     path: FilePath = option(
-        help="fairseq checkpoint, or a folder or hub name of transformers; a.pt:b.pt is an ensemble",
+        help="fairseq checkpoint (a.pt:b.pt is an ensemble), folder or hub name of transformers, or a file, folder or "
+        "archive of Marian, Firefox or CTranslate2",
         metavar="MODEL",
         role=MODEL,
         kw_only=False,
