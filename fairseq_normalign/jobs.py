@@ -612,9 +612,9 @@ def mapped(
                         losses = 0
                         if parts is not None:
                             parts.write(entry.name, entry.part)
-        except NormalignError:
-            raise
         except Exception as error:
+            if workers.is_here or isinstance(error, NormalignError):
+                raise
             losses += 1
             if not is_lost(error) or losses > ATTEMPTS or not workers.restart():
                 raise _no_workers(error) from None

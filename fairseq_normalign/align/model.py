@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from ..errors import NormalignError, note
+from ..errors import note
 from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, HostModel, OutOfMemory, Pair
 from ..jobs import Count, TextPair, nobody
 from ..links.decide import Link, decide, normalized
@@ -111,7 +110,6 @@ class Model:
         sides = [model.max_positions for model in self.models]
         self.longest = min(side[0] for side in sides), min(side[1] for side in sides)
         """How many positions there are on the source and on the target side."""
-        self._process = os.getpid()
 
     @property
     def layers(self) -> int:
@@ -149,11 +147,6 @@ class Model:
 
         ``names``: how a pair is called in messages, by its position; otherwise by its number, from 1.
         """
-        if os.getpid() != self._process:
-            raise NormalignError(
-                "this model was loaded before the process was forked, and cannot be used in the new one; load it "
-                "there, or start processes by 'spawn'"
-            )
         places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
         pairs: list[Pair] = [pair for pair in encoded if not isinstance(pair, str)]
         sizes = [(len(source), len(target) + 1) for source, target in pairs]
