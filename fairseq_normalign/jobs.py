@@ -24,6 +24,7 @@ import re
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import threading
 from collections import Counter, deque
@@ -352,9 +353,8 @@ def _start_worker(numbers: Any, threads: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
     os.environ["OMP_NUM_THREADS"] = str(threads)
-    import torch
-
-    torch.set_num_threads(threads)
+    if "torch" in sys.modules:  # the main module of a user's program imports it: too late for the variable
+        sys.modules["torch"].set_num_threads(threads)
 
     def end_with_parent() -> None:
         parent = multiprocessing.parent_process()

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import itertools
+import os
+import signal
 import sys
 import threading
+import time
+from collections import Counter
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -17,6 +22,9 @@ import pytest
 from fairseq_normalign import jobs
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.jobs import Bitext, Part, Parts, Workers, fingerprint, mapped, run, windows_of
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "recipes" / "benchmark"))
+from faults import Cluster
 
 
 def write(path, lines):
@@ -232,3 +240,51 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
     (tmp_path / "out.parts").write_text("")
     with pytest.raises(NormalignError, match="needed as a folder"):
         Parts(tmp_path / "out")
+
+
+def worker(models: object, window: jobs.Window, folder: str, *, done: jobs.Count) -> Part:
+    """Work for a while, and leave a file with the number of the process and of the window."""
+    Path(folder, f"{os.getpid()}-{window.number}").touch()
+    time.sleep(0.2)
+    return upper(models, window, done=done)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals")
+@pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_worker_that_is_killed_or_stopped_changes_nothing(tmp_path, monkeypatch, kind, shared):
+    """Two real processes; the worker of the sixth window gets a signal, and is woken up after a while if it sleeps."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parent)]))
+    seen, out = tmp_path / "seen", tmp_path / "results" / "out"
+    seen.mkdir()
+    out.parent.mkdir()
+
+    finished: list[int] = []
+
+    def disturb() -> None:
+        while not (found := sorted(seen.glob("*-5"))):
+            time.sleep(0.01)
+        pid = int(found[0].name.split("-")[0])
+        finished.extend(int(path.name.split("-")[0]) for path in Path(f"{out}.parts").glob("*-*") if path.suffix == "")
+        os.kill(pid, kind)
+        time.sleep(2)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    disturbing = threading.Thread(target=disturb, daemon=True)
+    with contextlib.ExitStack() as stack:
+        place = jobs.Place(processes=2)
+        if shared:
+            pytest.importorskip("distributed")
+            cluster = stack.enter_context(Cluster(tmp_path))
+            place = jobs.Place(cluster=str(cluster.file))
+        workers = stack.enter_context(Workers(Nothing(), place))
+        disturbing.start()
+        run(workers, worker, windows_of(PAIRS, 2), [out], str(seen), parts=Parts(out), job="job")
+    disturbing.join(60)
+    assert out.read_text() == "".join(f"{source.upper()} {target}\n" for source, target in PAIRS)
+    assert [path.name for path in out.parent.iterdir()] == ["out"]
+    counts = Counter(int(path.name.split("-")[1]) for path in seen.iterdir())
+    assert sorted(counts) == list(range(10))
+    assert finished
+    assert all(counts[number] == 1 for number in finished)
