@@ -254,7 +254,7 @@ def worker(models: object, window: jobs.Window, folder: str, *, done: jobs.Count
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_or_stopped_changes_nothing(tmp_path, monkeypatch, kind, shared):
     """Two real processes; the worker of the sixth window gets a signal, and is woken up after a while if it sleeps."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(Path(__file__).parents[1]), str(Path(__file__).parent)]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     seen, out = tmp_path / "seen", tmp_path / "results" / "out"
     seen.mkdir()
     out.parent.mkdir()

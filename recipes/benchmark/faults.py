@@ -87,6 +87,8 @@ class Cluster:
         common = ["--scheduler-file", str(self.file)]
         self._run("scheduler", [*common, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"], {})
         while not self.file.exists():
+            if self.processes[0].poll() is not None:
+                raise SystemExit((self.folder / "scheduler.log").read_text()[-2000:])
             time.sleep(0.1)
         for number in range(self.workers):
             changes = self.environments[number] if number < len(self.environments) else {}
