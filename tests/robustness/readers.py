@@ -191,7 +191,7 @@ def _codes(content: bytes, folder: Path) -> None:
 
 
 def _dictionary(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.hosts.fairseq.task import load_dictionary
+    from fairseq_normalign.hosts.fairseq.loading import load_dictionary
 
     found = load_dictionary(_file(folder, content))
     assert len(set(found.symbols)) == len(found.symbols) or b"#fairseq:overwrite" in content

@@ -17,10 +17,9 @@ from ...text.vocabulary import scheme_of_dictionary
 from ..observer import OneSided, Take
 from ..options import ModelOptions
 from ..reading import check_parameters, recorded
-from .loading import HOST_ERRORS, checkpoint_errors, silence_fairseq
+from .loading import HOST_ERRORS, checkpoint_errors, dictionary_inventory, load_dictionary, silence_fairseq
 from .model import every_layer_of, plain_attention, sublayer, teacher_forcing
 from .patches import register
-from .task import dictionary_inventory, load_dictionary
 
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
 

@@ -21,9 +21,8 @@ from ...text.words import places_of
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair
 from ..reading import evaluating
-from .loading import LoadedModels, load_models
+from .loading import LoadedModels, dictionary_inventory, load_models
 from .model import FairseqModel, teacher_forcing
-from .task import dictionary_inventory
 
 
 def encode_batch(
