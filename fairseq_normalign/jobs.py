@@ -522,7 +522,8 @@ def _cluster(place: Place, stack: contextlib.ExitStack) -> tuple[Executor, int]:
     except ImportError:
         raise MissingExtra("distributed", "cluster", "a cluster") from None
     assert place.cluster is not None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # a lost connection is reported in one line, by us
+    for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]:
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost connection is reported in one line, by us
     tls = {"tls_ca_file": place.tls_ca, "tls_client_cert": place.tls_cert, "tls_client_key": place.tls_key}
     given = {name: path for name, path in tls.items() if path is not None}
     is_file = os.path.isfile(place.cluster)
