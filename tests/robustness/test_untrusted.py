@@ -40,7 +40,7 @@ FORBIDDEN = {
     *("tempfile.mktemp", "tarfile.TarFile.extractall", "shutil.unpack_archive"),
 }
 
-# A worker is sent its work by an executor, which pickles by itself; inside, ours is opened after the versions are compared.
+# An executor pickles what it sends to its workers. Our part of that is opened after the versions are compared.
 ALLOWED = {"jobs.py: pickle.loads"}
 
 
