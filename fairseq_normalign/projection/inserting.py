@@ -173,7 +173,12 @@ def _with_placeholders(
                 run = []
         line, words, owners = _with_lost(marked, texts, (source_owners, owners), lost)
     texts = _Texts(full, source_words, line, words, _linked(pair, source_owners, owners))
-    return texts, [Note(names[number], "already there", "the translation has it") for number in sorted(kept)]
+    notes = [Note(names[number], "already there", "the translation has it") for number in sorted(kept)]
+    for number, (start, end) in enumerate(places):
+        word = bisect.bisect(in_full, (start,)) - 1
+        if number not in kept and word >= 0 and end < in_full[word][1]:
+            notes.append(Note(names[number], "widened", "it was inside a word: put before it"))
+    return texts, notes
 
 
 def _split(words: Sequence[Span], places: Mapping[int, Span]) -> tuple[list[Span], list[int]]:

@@ -116,8 +116,9 @@ def test_align_in_bfloat16_where_the_probe_fails(tmp_path, probe, code, said):
 def test_fairseq_in_float16_where_the_probe_fails(tmp_path, probe, code, said):
     tiny_pair = make_tiny_pair(tmp_path)
     run = (
-        "from fairseq_normalign import half_precision\nfrom fairseq_cli.interactive import cli_main\n"
-        f"half_precision.PROBE = {probe!r}\ncli_main()"
+        "import sys\nsys.argv[0] = 'fairseq-interactive'\nfrom fairseq_cli import interactive\n"
+        "from fairseq_normalign import half_precision, register\nregister()\n"
+        f"half_precision.PROBE = {probe!r}\ninteractive.cli_main()"
     )
     options = ["--task", "translation_normalign", "--user-dir", str(PACKAGE), "-s", "de", "-t", "en", "--beam", "1"]
     options += ["--print-alignment", "hard", "--cpu", "--fp16", "--path", str(tiny_pair.path())]
