@@ -27,6 +27,7 @@ import socket
 import sys
 import tempfile
 import threading
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import (
@@ -67,6 +68,8 @@ AHEAD = 4
 """Windows for each worker that may be worked on, or wait to be written, at the same time."""
 ATTEMPTS = 3
 """How often lost workers are replaced without a window being finished in between."""
+LEAVING = 2.0
+"""Seconds that worker processes have to end by themselves."""
 
 TextPair = tuple[str, str]
 Count = Callable[[int], object]
@@ -506,8 +509,10 @@ def _processes(place: Place, stack: contextlib.ExitStack) -> Executor:
 
     def close() -> None:
         executor.shutdown(wait=False, cancel_futures=True)
+        end = time.monotonic() + LEAVING
         for process in set(multiprocessing.active_children()) - before:
-            process.kill()  # nobody waits for what it does; its models need no farewell
+            process.join(max(0.0, end - time.monotonic()))  # a killed worker leaves semaphores, which Python reports
+            process.kill()  # nobody waits for what it does
         executor.shutdown(wait=True)
 
     stack.callback(close)
