@@ -200,10 +200,10 @@ ceiling_step() {
   step_with_gold "$WORK" ceiling --models "$(checkpoints "$SOURCE-$TARGET" | head -n 1)" "$(checkpoints "$TARGET-$SOURCE" | head -n 1)" $(text_options "$SOURCE" "$TARGET")
 }
 
-curve_step() {
+curve_step() { # MORE...: arguments of the step
   local seed=${SEEDS%% *}
   complete "$TOKENIZED" || fail "there is no tokenized text yet; run the steps 1 to 7 first"
-  curve_of_models "AER over updates, seed $seed" "$MODELS/$SOURCE-$TARGET/seed$seed" "$MODELS/$TARGET-$SOURCE/seed$seed" "$WORK" "$(text_options "$SOURCE" "$TARGET")"
+  curve_of_models "AER over updates, seed $seed" "$MODELS/$SOURCE-$TARGET/seed$seed" "$MODELS/$TARGET-$SOURCE/seed$seed" "$WORK" "$(text_options "$SOURCE" "$TARGET")" "$@"
 }
 
 curve_of_models() { # WHAT FORWARD BACKWARD BASE TEXT_OPTIONS MORE...: BASE has the gold and the dictionaries

@@ -17,7 +17,7 @@ from normalign_training.averaging import average
 from fairseq_normalign.align.aligner import Aligner
 from fairseq_normalign.align.sample import choose_readings
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.files import open_output
+from fairseq_normalign.files import open_output, read_parallel
 from fairseq_normalign.links.experts import Expert, parse_expert
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.options import positive
@@ -36,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", type=Path, nargs=2, required=True, metavar=("FORWARD", "BACKWARD"), help="folders")
     add_gold_arguments(parser)
     parser.add_argument("--readings", help="read so, for example weights:1:awi, instead of choosing")
+    parser.add_argument("--choose-by", type=Path, nargs=2, metavar=("SOURCE", "TARGET"), help="text to choose by")
     parser.add_argument("--floor", type=float, help="of the agreement of links")
     parser.add_argument(
         "--average", type=positive, default=1, metavar="N", help="the mean of the last N that were kept"
@@ -107,7 +108,7 @@ def measure(
     model = load_both(args, paths, decision="grow-diag" if args.readings else None, floor=args.floor)
     both = model.aligner
     lines = []
-    rows, other = experts(both, args.readings, pairs)
+    rows, other = experts(both, args.readings, list(read_parallel(*args.choose_by)) if args.choose_by else pairs)
     for row, expert in rows:
         links = [pair.links for pair in Aligner(both.forward.reading(expert)).align(pairs)]
         lines.append((updates, row, str(expert), *error_rates(golds, links)))
@@ -123,6 +124,8 @@ def experts(both: Aligner, given: str | None, pairs: Pairs) -> tuple[list[tuple[
     if given:
         return [(GIVEN_ROWS[0], parse_expert(given))], parse_expert(given)
     choice, *others = choose_readings(both, pairs)
+    if not choice.ranked:
+        raise NormalignError(f"{len(pairs)} pairs are too few to choose readings by; give a longer text (--choose-by)")
     best = [next(r.reading for r in choice.ranked if r.reading.step == step) for step in ("awi", "awo")]
     rows = list(zip(ROWS, [*(Expert((one,), (1.0,)) for one in best), choice.expert], strict=False))
     return rows, others[0].expert if others else choice.expert
