@@ -5,7 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . recipes/setup.sh dev
 
-chosen=()
+cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+chosen=(-n "$((cores < 4 ? cores : 4))") # so many tests at the same time
 if [ "${1:-}" = --slow ]; then
   shift
   chosen=(-m "slow or not slow")
