@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def test_every_check_runs_and_any_failure_counts(tmp_path, failing):
     result = bash(root / "tests" / "run.sh", "-k", "one thing")
     assert result.returncode == (1 if failing else 0)
     lines = result.stdout.splitlines()
-    assert "python: -m pytest -k one thing" in lines
+    assert any(re.fullmatch(r"python: -m pytest -n [1-4] -k one thing", line) for line in lines)
     assert "mypy: " in lines
     ended = {"python": "pytest FAILED", "ruff": "ruff check FAILED; ruff format FAILED", "mypy": "mypy FAILED"}
     assert ("FAILED" in lines[-1]) is bool(failing)
