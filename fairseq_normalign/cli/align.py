@@ -1,4 +1,4 @@
-"""Align a bitext by forced decoding, with any fairseq Transformer.
+"""Align a bitext by forced decoding, with any translation Transformer.
 
 One line of links per pair, in the order of the input: 0-based 'source-target' pairs of words (Pharaoh), or JSON lines
 with both texts, the place of every word in them, and how sure each link is (--json). A pair that is empty on
