@@ -99,7 +99,8 @@ class Cluster:
         with open(self.folder / f"{what}.log", "ab") as log:
             command = [sys.executable, "-m", "distributed.cli.dask_" + what, *options]
             environment = {**os.environ, "OMP_NUM_THREADS": "1", **changes}
-            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment))
+            # -m puts the current folder in front of PYTHONPATH
+            self.processes.append(subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=self.folder))
 
     def stop(self) -> None:
         """End everything."""
