@@ -58,7 +58,7 @@ def _limit_onednn(precision: str, died: str, started: bool) -> None:
         import torch
 
         torch.backends.mkldnn.set_flags(False)
-    if os.environ.get("RANK", "0") == "0":  # of the processes that torchrun starts, one speaks
+    if os.environ.get("RANK", "0") == "0":  # several processes of a training: rank 0 reports
         print(
             f"normalign: note: {PRECISIONS[precision]} with this CPU's newest instructions fails ({died}); "
             f"computing with {LIMIT}={SAFE_INSTRUCTIONS}",

@@ -110,7 +110,7 @@ normalign_install_torch() {
 normalign_install_fairseq() {
   normalign_has 'import fairseq' && return
   if [ -n "${VENV:-}" ] && normalign_is_there fairseq; then
-    normalign_fail "the fairseq in VENV=$VENV cannot be imported; mend or remove it, or leave VENV out"
+    normalign_fail "the fairseq in VENV=$VENV cannot be imported; fix or remove it, or leave VENV out"
   fi
   normalign_say "installing fairseq: 80 MB; where no ready-made build is found (Python 3.12 has one), 3 to 10 minutes to compile"
   if normalign_has 'import sys; sys.exit(sys.version_info >= (3, 11))'; then

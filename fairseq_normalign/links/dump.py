@@ -7,7 +7,7 @@ A dump is a directory:
 - ``shard-00000.safetensors`` ...: under the line's number, ``N`` [layers, T + 1 decoder steps, S source positions] and,
   if asked for, ``N.heads`` [layers, heads, T + 1, S].
 
-It is written beside its place and renamed when complete: a dump that exists is whole.
+It is written beside its place and renamed when complete: a dump that exists is complete.
 """
 
 from __future__ import annotations

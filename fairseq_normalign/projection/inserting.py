@@ -327,7 +327,7 @@ class _Element:
     """The target words that are linked to these source words."""
     children: list[_Element] = field(default_factory=list)
     adopted: list[_Element] = field(default_factory=list)
-    """Elements that were beside it in the source."""
+    """Elements that were next to it in the source."""
     points: list[tuple[int, int]] = field(default_factory=list)
     """(how many target words are before it, position) of each tag in it that stands alone, and of each empty pair."""
 

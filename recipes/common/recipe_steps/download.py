@@ -2,7 +2,7 @@
 
 The list has a line for each file: name, check sum (SHA-256 or MD5), bytes, URL, and who published the sum, separated by
 tabs; '-' where nobody has published a value, and the last column may be left out. The SHA-256 of every file is noted in
-SHA256SUMS beside it when it first comes; from then on it has to stay the same. Lines that begin with # are comments.
+SHA256SUMS next to it when it first comes; from then on it has to stay the same. Lines that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def mirrored(url: str, mirror: str) -> str:
 
 
 def fetch(url: str, path: Path, wanted: Wanted) -> None:
-    """Into ``path``.part, from where an earlier try stopped; renamed when it is whole."""
+    """Into ``path``.part, from where an earlier try stopped; renamed when it is complete."""
     part = path.with_name(path.name + ".part")
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(url, headers={"Range": f"bytes={have}-"} if have else {})
