@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.warm import warm_python
+from tests.forked import run_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PACKAGE = REPOSITORY / "fairseq_normalign"
@@ -42,16 +42,7 @@ TINY_TRAINING = [
 def run(*command: object, cwd: Path = REPOSITORY, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a program of the environment as a user would, in a process of its own."""
     program, *arguments = map(str, command)
-    return subprocess.run(
-        [*warm_python(), *([] if program == "python" else [str(PROGRAMS / program)]), *arguments],
-        cwd=cwd,
-        input=stdin,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=600,
-        check=False,
-    )
+    return run_python([*([] if program == "python" else [str(PROGRAMS / program)]), *arguments], cwd, stdin)
 
 
 def succeed(*command: object, cwd: Path = REPOSITORY, stdin: str = "") -> subprocess.CompletedProcess[str]:
@@ -163,19 +154,5 @@ def generate(binarized: Path, checkpoint: Path, *options: object) -> subprocess.
     """fairseq-generate with our task."""
     return run(
         *("fairseq-generate", binarized, "--user-dir", PACKAGE, "--task", "translation_normalign", "--cpu"),
-        *(
-            "--path",
-            checkpoint,
-            "-s",
-            "de",
-            "-t",
-            "en",
-            "--beam",
-            "3",
-            "--max-len-b",
-            "20",
-            "--num-workers",
-            "0",
-            *options,
-        ),
+        *("--path", checkpoint, "-s", "de", "-t", "en", "--beam", 3, "--max-len-b", 20, "--num-workers", 0, *options),
     )

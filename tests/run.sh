@@ -10,7 +10,6 @@ chosen=(-n "$((cores < 4 ? cores : 4))") # so many tests at the same time
 if [ "${1:-}" = --slow ]; then
   shift
   chosen=(-m "slow or not slow")
-  export NORMALIGN_COLD=1 # every command in a Python of its own: see tests/warm.py
 fi
 
 results=() failed=0

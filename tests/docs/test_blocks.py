@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from fairseq_normalign import toy
-from tests.conftest import PROGRAMS, REPOSITORY
+from tests.conftest import PROGRAMS, REPOSITORY, run
 from tests.docs.blocks import RUNNABLE, CodeBlock, blocks_of, indented_blocks, page_mark, pages
-from tests.warm import warm_programs, warm_python
 
 FORMULAS = {"concepts.md"}
 """Pages whose indented blocks are no code."""
@@ -20,21 +19,17 @@ FORMULAS = {"concepts.md"}
 
 def run_block(block: CodeBlock, folder: Path) -> tuple[str, Path]:
     """Run a block in a folder; return what it prints and the folder that it leads to."""
-    text = f'{block.text}\npwd > "$WHERE"'
-    command = [*warm_python(), "-c", block.text] if block.language == "python" else ["bash", "-euc", text]
-    where = folder / ".where"
-    path = os.pathsep.join([warm_programs(folder.parent / "programs"), str(PROGRAMS), os.environ["PATH"]])
-    steps = {
-        **os.environ,
-        "PATH": path,
-        "PYTHONPATH": str(REPOSITORY),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONUTF8": "1",
-        "WHERE": str(where),
-    }
-    result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=steps, check=False)
+    if block.language == "python":
+        result, where = run("python", "-c", block.text, cwd=folder), folder
+    else:
+        kept = folder.parent / "where"
+        path = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
+        settings = {**os.environ, "PATH": path, "PYTHONPATH": str(REPOSITORY), "PYTHONUTF8": "1"}
+        command = ["bash", "-euc", f"{block.text}\npwd > '{kept}'"]
+        result = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", env=settings, check=False)
+        where = Path(kept.read_text().strip()) if result.returncode == 0 else folder
     assert result.returncode == 0, f"{block.text}\n{result.stdout[-2000:]}\n{result.stderr[-2000:]}"
-    return result.stdout, Path(where.read_text().strip()) if where.exists() else folder
+    return result.stdout, where
 
 
 def to_run(page: Path) -> list[CodeBlock]:

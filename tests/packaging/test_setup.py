@@ -66,13 +66,9 @@ class Machine:
     def write(self, name: str, *lines: str) -> None:
         (self.folder / "state" / name).write_text("".join(f"{line}\n" for line in lines))
 
-    def has(self) -> set[str]:
-        file = self.folder / "state" / "packages"
-        return set(file.read_text().split()) if file.exists() else set()
-
-    def asked(self) -> str:
-        """Everything pip was asked for."""
-        file = self.folder / "state" / "pip"
+    def read(self, name: str) -> str:
+        """``packages``: what is installed; ``pip``: everything pip was asked for."""
+        file = self.folder / "state" / name
         return file.read_text() if file.exists() else ""
 
     def set_up(self, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -81,13 +77,6 @@ class Machine:
         script = 'set -euo pipefail; . "$0" dev; echo "ready: $PATH"'
         command = ["bash", "-c", script, str(self.repository / "recipes" / "setup.sh")]
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-    def make_environment(self) -> str:
-        """An environment that somebody has already."""
-        place = self.folder / "some environment"
-        (place / "bin").mkdir(parents=True)
-        shutil.copy(self.folder / "programs" / "python", place / "bin" / "python")
-        return str(place)
 
 
 @pytest.fixture
@@ -105,108 +94,76 @@ def machine(tmp_path: Path) -> Machine:
     return made
 
 
-def test_from_nothing_it_installs_everything_and_says_what_it_downloads(machine):
+def test_from_nothing_it_installs_everything_once_and_says_what_it_downloads(machine):
     result = machine.set_up()
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith(f"ready: {machine.repository / '.venv' / 'bin'}:")
-    assert {"torch", "fairseq"} <= machine.has()
-    assert f"-e {machine.repository}[dev]" in machine.asked()
-    assert "--no-deps fairseq-fixed==0.12.3.1" in machine.asked()
-    assert "GB of downloads" in result.stderr
-    assert "downloading torch-9.9.whl (190.1 MB)" in result.stderr
-    assert "compiling fairseq" in result.stderr
-
-
-def test_the_second_time_it_does_nothing(machine):
-    machine.set_up()
-    asked = machine.asked()
-    result = machine.set_up()
-    assert (result.returncode, result.stderr) == (0, "")
-    assert machine.asked() == asked
-
-
-def test_a_fairseq_that_imports_is_left_alone(machine):
-    environment = machine.make_environment()
-    machine.write("packages", "torch", "fairseq")
-    result = machine.set_up(VENV=environment)
-    assert result.returncode == 0, result.stderr
-    assert "fairseq-fixed" not in machine.asked()
-    assert "fairseq==" not in machine.asked()
-    assert "torch" not in machine.asked().replace(str(machine.folder), "")
+    assert {"torch", "fairseq", "torchaudio"} == set(machine.read("packages").split())
+    asked = machine.read("pip")
+    assert f"-e {machine.repository}[dev]" in asked
+    assert "--no-deps fairseq-fixed==0.12.3.1" in asked
+    said = ("GB of downloads", "downloading torch-9.9.whl (190.1 MB)", "compiling fairseq")
+    assert all(part in result.stderr for part in said)
+    again = machine.set_up()
+    assert (again.returncode, again.stderr) == (0, "")
+    assert machine.read("pip") == asked
 
 
 @pytest.mark.parametrize(
-    ("package", "message"), [("broken-fairseq", "the fairseq in VENV"), ("old-torch", "the torch in VENV")]
+    ("there", "code", "says"),
+    [
+        ("torch fairseq", 0, ""),
+        ("torch broken-fairseq", 2, "error: the fairseq in VENV=PLACE"),
+        ("old-torch", 2, "error: the torch in VENV=PLACE"),
+        ("torch fairseq broken-torchaudio", 0, "warning: the torchaudio in VENV"),
+    ],
 )
-def test_what_somebody_has_is_never_replaced(machine, package, message):
-    environment = machine.make_environment()
-    machine.write("packages", package, *(["torch"] if package == "broken-fairseq" else []))
-    result = machine.set_up(VENV=environment)
-    assert result.returncode == 2
-    assert f"error: {message}={environment}" in result.stderr
-    assert machine.asked() == ""
+def test_what_somebody_has_is_never_replaced(machine, there, code, says):
+    place = machine.folder / "some environment"
+    (place / "bin").mkdir(parents=True)
+    shutil.copy(machine.folder / "programs" / "python", place / "bin" / "python")
+    machine.write("packages", *there.split())
+    result = machine.set_up(VENV=str(place))
+    assert result.returncode == code, result.stderr
+    assert says.replace("PLACE", str(place)) in result.stderr
+    asked = machine.read("pip").replace(str(machine.folder), "")
+    assert not [name for name in ("torch", "fairseq-fixed", "fairseq==", "uninstall") if name in asked]
+    assert code == 0 or not asked
 
 
-def test_a_torch_that_cannot_be_had_is_an_error(machine):
-    machine.write("refused", "torch==2.15.0+cpu")
-    result = machine.set_up(TORCH="torch==2.15.0+cpu")
-    assert result.returncode == 2
-    assert "error: TORCH=torch==2.15.0+cpu could not be installed" in result.stderr
-    assert "torch" not in machine.has()
+@pytest.mark.parametrize(
+    ("refused", "variables", "first"),
+    [
+        ("", {}, "install torch==2.13.0+cpu "),
+        ("", {"TORCH_INDEX": "file:///builds"}, "install --extra-index-url file:///builds torch==2.13.0+cpu "),
+        ("", {"TORCH": "torch==2.9"}, "install torch==2.9 "),
+        ("torch==2.13.0+cpu", {}, "install torch==2.13.0+cpu "),
+    ],
+    ids=["the CPU build", "from an index", "as asked for", "the next where the first is refused"],
+)
+def test_which_torch_is_installed(machine, refused, variables, first):
+    machine.write("refused", refused)
+    assert machine.set_up(**variables).returncode == 0
+    asked = machine.read("pip")
+    assert asked.startswith(first)
+    assert ("install torch==2.13.0 " in asked) is bool(refused)
 
 
-def test_the_torch_that_was_asked_for_is_installed(machine):
-    result = machine.set_up(TORCH="torch==2.9")
-    assert result.returncode == 0, result.stderr
-    assert "install torch==2.9 " in machine.asked()
-    assert "torch==2.13.0" not in machine.asked()
-
-
-def test_the_next_torch_is_tried_where_none_was_asked_for(machine):
-    machine.write("refused", "torch==2.13.0+cpu")
-    result = machine.set_up()
-    assert result.returncode == 0, result.stderr
-    assert "install torch==2.13.0 " in machine.asked()
-
-
-@pytest.mark.parametrize("index", ["", "file:///builds"])
-def test_without_a_gpu_the_cpu_build_is_asked_for_and_looked_for_where_one_says(machine, index):
-    assert machine.set_up(TORCH_INDEX=index).returncode == 0
-    first = machine.asked().splitlines()[0]
-    assert ("--extra-index-url file:///builds" in first) is bool(index)
-    assert "torch==2.13.0+cpu" in first
-
-
-def test_with_a_gpu_the_usual_build_is_installed(machine):
+def test_with_a_gpu_the_usual_torch_is_installed(machine):
     smi = machine.folder / "programs" / "nvidia-smi"
     smi.write_text("#!/bin/sh\necho 'GPU 0: of some kind'\n")
     smi.chmod(0o755)
     assert machine.set_up().returncode == 0
-    assert machine.asked().startswith("install torch==2.13.0 ")
+    assert machine.read("pip").startswith("install torch==2.13.0 ")
 
 
 def test_torchaudio_that_does_not_import_is_removed(machine):
     machine.write("audio", "broken-torchaudio")
     result = machine.set_up()
     assert result.returncode == 0, result.stderr
-    assert "uninstall -y torchaudio" in machine.asked()
+    assert "uninstall -y torchaudio" in machine.read("pip")
     assert "removing torchaudio" in result.stderr
     assert "'pip check' goes on naming it" in result.stderr
-
-
-def test_torchaudio_that_imports_stays(machine):
-    assert machine.set_up().returncode == 0
-    assert "install --no-deps" in machine.asked()
-    assert "torchaudio" in machine.has()
-
-
-def test_in_an_environment_of_somebodys_own_torchaudio_is_only_mentioned(machine):
-    environment = machine.make_environment()
-    machine.write("packages", "torch", "fairseq", "broken-torchaudio")
-    result = machine.set_up(VENV=environment)
-    assert result.returncode == 0, result.stderr
-    assert "warning: the torchaudio in VENV" in result.stderr
-    assert "uninstall" not in machine.asked()
 
 
 @pytest.mark.parametrize("lacking", ["no-ensurepip", "no-venv"])
@@ -216,25 +173,31 @@ def test_an_interpreter_that_makes_no_environment_is_passed_over(machine, lackin
     assert result.returncode == 0, result.stderr
 
 
-def test_no_interpreter_at_all_is_one_line(machine):
-    for name in NAMES:
+@pytest.mark.parametrize(
+    ("refused", "without", "variables", "says"),
+    [
+        (
+            "torch==2.15.0+cpu",
+            (),
+            {"TORCH": "torch==2.15.0+cpu"},
+            "error: TORCH=torch==2.15.0+cpu could not be installed",
+        ),
+        ("fairseq-fixed==0.12.3.1", (), {}, "fairseq could not be installed"),
+        ("", NAMES, {}, "error: no Python from 3.10 to 3.13"),
+        (
+            "",
+            ("python3.12",),
+            {"PYTHON": "python3.12"},
+            "PYTHON=python3.12 is not a Python from 3.10 to 3.13 with venv",
+        ),
+    ],
+)
+def test_what_cannot_be_had_is_an_error(machine, refused, without, variables, says):
+    machine.write("refused", refused)
+    for name in without:
         machine.write(f"no-ensurepip-{name}")
-    result = machine.set_up()
+    result = machine.set_up(**variables)
     assert result.returncode == 2
-    assert "error: no Python from 3.10 to 3.13" in result.stderr
-    assert "python3-venv" in result.stderr
-
-
-def test_the_interpreter_that_was_asked_for_or_none(machine):
-    machine.write("no-ensurepip-python3.12")
-    result = machine.set_up(PYTHON="python3.12")
-    assert result.returncode == 2
-    assert "PYTHON=python3.12 is not a Python from 3.10 to 3.13 with venv and ensurepip" in result.stderr
-
-
-def test_what_pip_cannot_install_is_an_error(machine):
-    machine.write("refused", "fairseq-fixed==0.12.3.1")
-    result = machine.set_up()
-    assert result.returncode == 2
-    assert "fairseq could not be installed" in result.stderr
-    assert "normalign-setup.log" in result.stderr
+    assert says in result.stderr
+    assert ("python3-venv" if without == NAMES else "") in result.stderr
+    assert "normalign-setup.log" in result.stderr or not refused

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROGRAMS, REPOSITORY
-from tests.warm import warm_programs
 
 RECIPES = REPOSITORY / "recipes"
 sys.path.insert(0, str(RECIPES / "common"))
@@ -32,10 +31,9 @@ WORDS = [
 Steps = Callable[..., subprocess.CompletedProcess]
 
 
-def environment(tmp_path: Path, *, warm: bool = True, **variables: object) -> dict[str, str]:
-    """As a user's, with a ``normalign`` that is this working copy; signals reach programs that are not warm."""
-    first = [warm_programs(tmp_path / "programs")] if warm else []
-    paths = os.pathsep.join([*first, str(PROGRAMS), os.environ["PATH"]])
+def environment(tmp_path: Path, **variables: object) -> dict[str, str]:
+    """As a user's, with a ``normalign`` that is this working copy."""
+    paths = f"{PROGRAMS}{os.pathsep}{os.environ['PATH']}"
     own = {"SETUP": "none", "PATH": paths, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "1", "JOBS": "1"}
     return {**os.environ, **own, **{name: str(value) for name, value in variables.items()}}
 

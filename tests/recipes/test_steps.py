@@ -85,7 +85,7 @@ def test_wrong_variables_are_one_line(run_step: Steps, script: str, variables: d
 
 def test_a_missing_program_is_one_line(tmp_path: Path) -> None:
     """Only Python and the shell's own programs on PATH."""
-    known = environment(tmp_path, warm=False, WORK=tmp_path / "work", GPUS=0, **TINY)
+    known = environment(tmp_path, WORK=tmp_path / "work", GPUS=0, **TINY)
     (tmp_path / "work" / "binary").mkdir(parents=True)
     (tmp_path / "work" / "binary" / "complete").touch()
     (tmp_path / "programs").mkdir()
@@ -202,7 +202,7 @@ def test_an_interrupted_training_goes_on(run_step: Steps, corpus: Path, tmp_path
     for step in STEPS[:6]:
         assert run_step(f"wmt16_de_en/{step}", **options).returncode == 0
     longer = {**options, "MAX_UPDATE": 100_000}
-    known = environment(tmp_path, warm=False, WORK=tmp_path / "work", GPUS=0, **longer)
+    known = environment(tmp_path, WORK=tmp_path / "work", GPUS=0, **longer)
     script = str(RECIPES / "wmt16_de_en" / "7_train.sh")
     training = subprocess.Popen(
         ["bash", script],

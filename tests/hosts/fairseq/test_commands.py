@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tests.conftest import PACKAGE, generate, lines_of, run, succeed
-from tests.warm import warm_python
 
 
 def test_train_stop_resume_generate(our_checkpoint, binarized):
@@ -81,9 +80,7 @@ assert "translation_normalign" in TASK_REGISTRY
 assert checkpoint_utils.torch.load.__module__ == "fairseq_normalign.hosts.fairseq.patches"
 """
     script = f"{again}\nfor step in {order.split('; ')!r}: exec(step)\n{check}"
-    fairseq_first = order.startswith("import fairseq;")
-    start = warm_python() if fairseq_first else [sys.executable]
-    subprocess.run([*start, "-c", script], check=True, cwd=PACKAGE.parent)
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=PACKAGE.parent)
 
 
 def test_user_dir_prints_the_path():

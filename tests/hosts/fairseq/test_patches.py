@@ -15,14 +15,14 @@ import pytest
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.checkpoints import literal
 from fairseq_normalign.hosts.fairseq.patches import PATCHES, register
-from tests.warm import warm_python
+from tests.conftest import run
 
 register()
 
 
 def stock(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process that knows fairseq and not us."""
-    return subprocess.run([*warm_python(), "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    return run("python", "-c", code)
 
 
 NEEDED = {
