@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "fairseq_normalign"
 ROOMS = ("links", "analysis", "methods", "show")
 TOP = "fairseq_normalign.alignment"
-NEEDS_A_FILE = {"evaluate", "check_agreement", "open_alignment", "in_step", "place_together", "read_gold", "read_links"}
+NEEDS_A_FILE = {"evaluate", "check_agreement", "open_alignment", "in_step", "read_gold", "read_links"}
 NEEDS_A_FILE |= {
     "read_marked",
     "write_links",

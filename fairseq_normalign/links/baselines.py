@@ -28,8 +28,7 @@ from ..errors import NormalignError, reason_of
 from ..files import read_lines, read_parallel, words_of
 from .decide import Link
 from .formats.blocks import ByteLines
-from .formats.ids import read_giza
-from .formats.lines import links_of_line
+from .formats.readers import links_of_line, read_giza
 
 WordPair = tuple[list[str], list[str]]
 """The words of a source and of a target sentence."""

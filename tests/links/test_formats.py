@@ -1,15 +1,12 @@
 import io
+import re
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.files import decode_line
 from fairseq_normalign.links.formats import WRITERS, Writer, in_step, open_alignment
-from fairseq_normalign.links.formats.blocks import Block, ByteLines
-from fairseq_normalign.links.formats.lines import LineReader, parse_plainly
 from fairseq_normalign.links.gold import Gold, read_gold, read_links
 
 LINK = st.tuples(st.integers(0, 130), st.integers(0, 130), st.booleans())
@@ -18,6 +15,7 @@ SENTENCES = st.lists(st.lists(LINK, max_size=6), min_size=1, max_size=8)
 
 def distinct(sentence):
     """The sorted links of a sentence, sure where any of its copies is."""
+    sentence = list(sentence)
     sure = {(s, t) for s, t, mark in sentence if mark}
     return sorted((s, t, (s, t) in sure) for s, t in {(s, t) for s, t, _ in sentence})
 
@@ -51,26 +49,22 @@ def test_round_trip(tmp_path_factory, format, sentences, base, ends, data):
 
 
 PIECES = st.sampled_from(
-    ["0-0", "12p7", "3-140", " ", "  ", "\t", "\n", "\r\n", "1-", "-1", "x", "p", "7", "\r", "é", "1-2-3"]
+    ["0-0", "12p7", "3-140", " ", "  ", "\t", "\n", "\r\n", "1-", "-1", "x", "p", "7", "é", "1-2-3", "9p1234567890"]
 )
 
 
-@given(st.lists(PIECES, max_size=12))
-def test_many_lines_at_once_are_read_as_one_by_one(pieces):
-    raw = "".join(pieces).encode()
-    lines = io.BytesIO(raw).readlines()
-    at_once = parse_plainly(lines)
-    reader = LineReader(ByteLines("file", io.BytesIO(raw)))
-    try:
-        slowly = Block.of([reader.links(decode_line(line, "file", 1), 1) for line in lines])
-    except NormalignError:
-        assert at_once is None
+@given(st.lists(PIECES, max_size=12).filter("".join))
+def test_talp_against_an_obvious_reader(tmp_path_factory, pieces):
+    path = tmp_path_factory.mktemp("talp") / "file"
+    path.write_bytes("".join(pieces).encode())
+    lines = [re.split("[ \t]+", line.strip(" \t")) for line in re.split("\r?\n", "".join(pieces))]
+    matches = [[re.fullmatch("([0-9]{1,6})([-p])([0-9]{1,6})", word) for word in line if word] for line in lines]
+    if not all(map(all, matches)):
+        with pytest.raises(NormalignError, match=r"file:\d+: "):
+            read_back(path, format="talp", base=0)
         return
-    assert at_once is not None or b"\r" in raw
-    if at_once is not None:
-        for name in ("sentence", "source", "target", "sure"):
-            np.testing.assert_array_equal(getattr(at_once, name), getattr(slowly, name))
-        assert at_once.count == slowly.count == len(lines)
+    expected = [distinct((int(m[1]), int(m[3]), m[2] == "-") for m in line) for line in matches]
+    assert read_back(path, format="talp", base=0) == (expected[:-1] if "".join(pieces).endswith("\n") else expected)
 
 
 def gold_of(text, tmp_path, **options):
@@ -143,9 +137,10 @@ def test_errors_name_their_place(tmp_path, format, text, message):
 FOREIGN = {
     "ids and links (SimAlign)": ("3\t0-1 1p0\n1\t0-0\n", {}, [[(0, 0, True)], [], [(0, 1, True), (1, 0, False)]]),
     "i?j (clab)": ("0-0 1?2\n", {}, [[(0, 0, True), (1, 2, False)]]),
-    "i-j-P": ("0-0-S 1-2-P\n", {}, [[(0, 0, True), (1, 2, False)]]),
+    "i-j-P (Berkeley Aligner)": ("0-0 1-2-P 3-1-S\n", {}, [[(0, 0, True), (1, 2, False), (3, 1, True)]]),
     "i-jP": ("0-0 1-2P 3-3S\n", {}, [[(0, 0, True), (1, 2, False), (3, 3, True)]]),
-    "i:j/1 (TsinghuaAligner)": ("1:1/1 2:3/0\n", {"base": 1}, [[(0, 0, True), (1, 2, False)]]),
+    "i:j/1 (TsinghuaAligner)": ("1:1/1 2:3/0 3:2\n", {}, [[(0, 0, True), (1, 2, False), (2, 1, True)]]),
+    "i:j (TsinghuaAligner)": ("2:3 1:1\n", {}, [[(0, 0, True), (1, 2, True)]]),
     "i-j:score and NULL (machine.py)": ("NULL-1 0-0:0.5 2-2:1e-3:0.25 3-NULL\n", {}, [[(0, 0, True), (2, 2, True)]]),
     "fast_align -s": ("0-0 1-1 ||| -12.5\n ||| -3\n", {}, [[(0, 0, True), (1, 1, True)], []]),
     "NAACL, small p": ("1 1 1 s\n1 2 1 p 0.5\n", {}, [[(0, 0, True), (1, 0, False)]]),
@@ -162,6 +157,12 @@ FOREIGN = {
         "NULL ({ 3 }) das ({ 1 2 }) ({ ({ }) ende ({ 5 }) x ({ }) \n",
         {},
         [[(0, 0, True), (0, 1, True), (2, 4, True)], []],
+    ),
+    "GIZA++ as the Berkeley Aligner writes it": (
+        "# sentence pair (0) source length 2 target length 2 alignment score : 0\nx y\n"
+        "NULL ({  }) a ({ 2 }) b ({ 1 })\n",
+        {},
+        [[(0, 1, True), (1, 0, True)]],
     ),
     "fairseq, soft": (  # a row and a column more, of the ends of the sentences
         "S-0\ta b\nH-0\t-0.1\tx y\nA-0\t0.100000,0.200000,0.700000 0.5,0.1,0.4 0.1,0.1,0.8\n",

@@ -1,18 +1,9 @@
 """Alignment files of ten formats, read block by block."""
 
 from .blocks import Block, Lengths
-from .files import (
-    FORMATS,
-    PYTHON_OPTIONS,
-    WRITERS,
-    AlignmentFile,
-    OptionNames,
-    Writer,
-    in_step,
-    open_alignment,
-    pharaoh,
-)
-from .json_lines import AlignedPair, JsonLines, from_json, to_json
+from .files import PYTHON_OPTIONS, AlignmentFile, OptionNames, Writer, in_step, open_alignment
+from .json_lines import AlignedPair, from_json, to_json
+from .readers import FORMATS, WRITERS, JsonLines, pharaoh
 
 __all__ = [
     "FORMATS",

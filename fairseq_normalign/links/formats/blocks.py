@@ -146,12 +146,12 @@ class Lengths:
 
     def take(self, count: int) -> dict[str, np.ndarray]:
         """Return the lengths of the next ``count`` sentences by side, fewer at the end."""
-        return {side: np.asarray(self._take(side, count), dtype=np.int64) for side in self._lines}
-
-    def _take(self, side: str, count: int) -> list[int]:
-        lengths = [len(words_of(line)) for line in itertools.islice(self._lines[side], count)]
-        self.taken[side] += len(lengths)
-        return lengths
+        found = {}
+        for side, lines in self._lines.items():
+            sizes = [len(words_of(line)) for line in itertools.islice(lines, count)]
+            self.taken[side] += len(sizes)
+            found[side] = np.asarray(sizes, dtype=np.int64)
+        return found
 
     def totals(self) -> dict[str, int]:
         """Return how many lines each file has, by its name; reads them to their ends."""

@@ -12,16 +12,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
-
-import numpy as np
 
 from ...errors import NormalignError
-from ...files import decode_line
 from ..decide import Link
 from ..pieces import Span
-from .blocks import Block
-from .lines import LineReader
 
 VERSION = 1
 
@@ -75,12 +69,13 @@ def from_json(line: str, place: str) -> AlignedPair:
     if not isinstance(record, dict) or record.get("normalign") != VERSION:
         found = record.get("normalign") if isinstance(record, dict) else None
         raise NormalignError(f"{place}: 'normalign' is {found!a}; version {VERSION} of the format is wanted")
-    texts, words = [], []
-    for side in ("source", "target"):
-        text = record.get(side)
-        if not isinstance(text, str):
-            raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
-        spans = _list(record.get(f"{side}_words"), f"{side}_words", place)
+    sides = [(record.get(side), record.get(f"{side}_words")) for side in ("source", "target")]
+    if not all(isinstance(text, str) for text, _ in sides):
+        raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
+    for key in ("source_words", "target_words", "links"):
+        if not isinstance(record.get(key), list):
+            raise NormalignError(f"{place}: '{key}' has to be a list")
+    for side, (text, spans) in zip(("source", "target"), sides, strict=True):
         last = 0
         for span in spans:
             sound = isinstance(span, list) and len(span) == 2 and all(type(number) is int for number in span)
@@ -88,17 +83,15 @@ def from_json(line: str, place: str) -> AlignedPair:
                 found = f"{str(span)[:40]!a} in '{side}_words' is no range of characters behind the last one"
                 raise NormalignError(f"{place}: {found}")
             last = span[1]
-        texts.append(text)
-        words.append([(start, end) for start, end in spans])
     links: dict[Link, bool] = {}
     confidences: dict[Link, float] = {}
-    for link in _list(record.get("links"), "links", place):
+    for link in record["links"]:
         shown = f"{str(link)[:60]!a}"
         if not isinstance(link, dict) or type(link.get("source")) is not int or type(link.get("target")) is not int:
             raise NormalignError(f"{place}: {shown} is not a link with 'source' and 'target'")
-        source, target = ends = link["source"], link["target"]
-        if not (0 <= source < len(words[0]) and 0 <= target < len(words[1])):
-            has = f"{len(words[0])} and {len(words[1])} words"
+        ends = source, target = link["source"], link["target"]
+        if not (0 <= source < len(sides[0][1]) and 0 <= target < len(sides[1][1])):
+            has = f"{len(sides[0][1])} and {len(sides[1][1])} words"
             raise NormalignError(f"{place}: link {source}-{target} is out of range: {has}")
         confidence, sure = link.get("confidence"), link.get("sure", True)
         is_share = isinstance(confidence, (int, float)) and not isinstance(confidence, bool) and 0 <= confidence <= 1
@@ -107,27 +100,8 @@ def from_json(line: str, place: str) -> AlignedPair:
         links[ends] = sure or links.get(ends, False)
         if confidence is not None:
             confidences[ends] = confidence
-    found_links = [(*link, links[link]) for link in sorted(links)]
-    return AlignedPair(texts[0], texts[1], words[0], words[1], found_links, confidences)
-
-
-def _list(value: Any, key: str, place: str) -> list[Any]:
-    if not isinstance(value, list):
-        raise NormalignError(f"{place}: '{key}' has to be a list")
-    return value
-
-
-class JsonLines(LineReader):
-    """Sentences of a file of JSON lines, for :func:`~fairseq_normalign.links.formats.open_alignment`."""
-
-    pairs: list[AlignedPair]
-    """The pairs of the lines that were taken last."""
-
-    def parse(self, lines: list[bytes], numbers: np.ndarray) -> Block:
-        """Return the links of lines with these numbers."""
-        name = self.lines.name
-        self.pairs = [
-            from_json(decode_line(raw, name, number), f"{name}:{number}")
-            for raw, number in zip(lines, numbers.tolist(), strict=True)
-        ]
-        return Block.of([pair.links for pair in self.pairs])
+    (source_text, source_words), (target_text, target_words) = (
+        (text, [(start, end) for start, end in spans]) for text, spans in sides
+    )
+    marked = [(*link, links[link]) for link in sorted(links)]
+    return AlignedPair(source_text, target_text, source_words, target_words, marked, confidences)
