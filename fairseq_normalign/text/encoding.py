@@ -112,47 +112,51 @@ class LineEncoder:
     def __call__(self, line: str, places: Sequence[Span] | None = None) -> Line:
         """The pieces, indices and words of a line; ``places``: where its words are, if that is known."""
         given = space_words(line)
-        tags = self._tags_of(line, given)
-        given = given[len(tags) :]
-        tags = [*self._front, *(tag for tag in tags if tag not in self._front)]
-        if isinstance(self._splitter, AlreadyPieces):
-            places = None  # the pieces tell the words
-        if self._find is not None and given:
-            return self._natural(line, tags, given[0][0], places)
-        given = given if places is None else [place for place in places if place[0] >= given[0][0]]
         words = words_at(line, given)
-        if self._tokenizer is not None and places is None and words:
+        count = next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))
+        tags = [*self._front, *(tag for tag in words[:count] if tag not in self._front)]
+        given, words = given[count:], words[count:]
+        start = given[0][0] if given else len(line)
+        in_pieces, is_sentencepiece = (isinstance(self._splitter, kind) for kind in (AlreadyPieces, SentencePiece))
+        if in_pieces:
+            places = None  # the pieces tell the words
+        if self._find is not None and words:
+            if places is None:
+                places = [(start + one, start + other) for one, other in self._find(line[start:])]
+            if is_sentencepiece or self._tokenizer is not None:
+                inner = [(one - start, other - start) for one, other in places]
+                return self._by_offsets(line, tags, places, line[start:], inner)
+            words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
+            return self._encoded(line, places, tags, *self._word_by_word(words))
+
+        if places is not None:
+            given = [place for place in places if place[0] >= start]
+            words = words_at(line, given)
+        elif self._tokenizer is not None and words:
             tokenize = _tokenized if len(line) <= LONGEST_SHARED else _tokenized.__wrapped__
-            words, given = tokenize(self._tokenizer, line, given[0][0], " ".join(words))
+            words, given = tokenize(self._tokenizer, line, start, " ".join(words))
         if self._lowercase:
             words = [word.lower() for word in words]
-        if isinstance(self._splitter, SentencePiece) and may_be_unspaced(line):
+        if is_sentencepiece and may_be_unspaced(line):
             text, inner = join_unspaced(line, given)
             if text != spaced_words(line, given)[0]:
                 return self._by_offsets(line, tags, given, text, inner)
-        split = self._word_by_word if isinstance(self._splitter, SubwordNmt) else self._whole
-        found = split(words)
-        if found is None:
+        if isinstance(self._splitter, SubwordNmt):
+            return self._encoded(line, given, tags, *self._word_by_word(words))
+
+        pieces = self._splitter(words)
+        if is_sentencepiece and any(map(crosses_words, pieces)):
             return self._by_offsets(line, tags, given, *spaced_words(line, given))
-        if isinstance(self._splitter, AlreadyPieces):
-            given = self._places_of_pieces(given, words)
-        return self._encoded(line, given, tags, *found)
-
-    def _tags_of(self, line: str, given: Sequence[Span]) -> list[str]:
-        """The language tags in front of a line."""
-        words = words_at(line, given)
-        return words[: next((n for n, word in enumerate(words) if not self._is_tag(word)), len(words))]
-
-    def _natural(self, line: str, tags: list[str], start: int, places: Sequence[Span] | None) -> Line:
-        """A line whose words are found in what follows its tags, from ``start`` on, or are known."""
-        assert self._find is not None
-        if places is None:
-            places = [(start + one, start + other) for one, other in self._find(line[start:])]
-        if isinstance(self._splitter, SentencePiece) or self._tokenizer is not None:
-            inner = [(one - start, other - start) for one, other in places]
-            return self._by_offsets(line, tags, places, line[start:], inner)
-        words = [lowered(word) if self._lowercase else word for word in words_at(line, places)]
-        return self._encoded(line, places, tags, *self._word_by_word(words))
+        found = segment(pieces, self._words)
+        if is_sentencepiece and len(found.spans) != len(words):  # its normalization has split or joined words
+            return self._encoded(line, given, tags, *self._word_by_word(words))
+        if found.specials:
+            pieces = [pieces[position] for start, stop in found.spans for position in range(start, stop)]
+            found = segment(pieces, self._words)
+        if in_pieces:  # from the first piece of each word to its last
+            given = [(given[first][0], given[stop - 1][1]) for first, stop in segment(words, self._words).spans]
+        indices = [self._dictionary.index(piece) for piece in pieces]
+        return self._encoded(line, given, tags, found.words, pieces, indices, found.spans)
 
     def _by_offsets(self, line: str, tags: list[str], places: Sequence[Span], text: str, inner: Sequence[Span]) -> Line:
         """Pieces of ``text`` that belong to words by their characters; ``inner``: the words in that text."""
@@ -166,24 +170,6 @@ class LineEncoder:
             return self._encoded(line, places, tags, *self._word_by_word(words))
         indices = [self._dictionary.index(piece) for piece in pieces]
         return self._encoded(line, places, tags, words, pieces, indices, ranges)
-
-    def _places_of_pieces(self, given: Sequence[Span], pieces: list[str]) -> list[Span]:
-        """The places of words that are given in pieces: from the first piece of each to its last."""
-        spans = segment(pieces, self._words).spans
-        return [(given[start][0], given[stop - 1][1]) for start, stop in spans]
-
-    def _whole(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]] | None:
-        """-> words, pieces, indices, spans; None where a piece belongs to two words."""
-        pieces = self._splitter(words)
-        if isinstance(self._splitter, SentencePiece) and any(map(crosses_words, pieces)):
-            return None
-        found = segment(pieces, self._words)
-        if isinstance(self._splitter, SentencePiece) and len(found.spans) != len(words):
-            return self._word_by_word(words)  # its normalization has split or joined words
-        if found.specials:
-            pieces = [pieces[position] for start, stop in found.spans for position in range(start, stop)]
-            found = segment(pieces, self._words)
-        return found.words, pieces, [self._dictionary.index(piece) for piece in pieces], found.spans
 
     def _word_by_word(self, words: list[str]) -> tuple[Sequence[str], list[str], list[int], Sequence[Span]]:
         pieces: list[str] = []

@@ -21,7 +21,7 @@ import codecs
 import functools
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from ..errors import NormalignError
 from ..links.pieces import Span, bytes_of
@@ -57,11 +57,24 @@ def piece_texts(
     """
     if scheme not in PIECE_SCHEMES:
         raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(PIECE_SCHEMES)}")
-    bare = _BARE[scheme]
-    return [
-        "" if piece in specials else None if piece == unknown else bare(piece.removesuffix(separator), piece)
-        for piece in pieces
-    ]
+    found: list[PieceText] = []
+    for piece in pieces:
+        if piece in specials:
+            found.append("")
+        elif piece == unknown:
+            found.append(None)
+        elif scheme == "subword_nmt":
+            found.append(piece.removesuffix(separator) or piece)
+        elif scheme == "wordpiece":
+            found.append(piece.removeprefix("##") or piece)
+        elif scheme == "words":
+            found.append(piece)
+        elif scheme == "sentencepiece":
+            byte = _BYTE_PIECE.fullmatch(piece)
+            found.append(bytes([int(byte[1], 16)]) if byte else piece.replace(_SPACE, " "))
+        else:
+            found.append(bytes_of(piece.replace(_SPACE, " ")))
+    return found
 
 
 def piece_spans(line: str, texts: Sequence[PieceText]) -> list[Span | None]:
@@ -76,14 +89,36 @@ def piece_spans(line: str, texts: Sequence[PieceText]) -> list[Span | None]:
         [(0, 6), (7, 9), (9, 10)]
     """
     ours, owners = _letters_of_pieces(texts)
-    theirs, places = _letters_of_line(line, without="" if _SPACE in ours else _SPACE)
-    if ours == theirs:
-        return _gathered(line, texts, places, owners)
-    bare, bare_owners = _without_marks(ours, owners)
-    others, other_places = _without_marks(theirs, places)
-    if bare == others:  # marks were dropped, or put into another order
-        return _gathered(line, texts, other_places, bare_owners)
-    return _gathered(line, texts, _walked(ours, theirs, places), owners)
+    folded = ["" if letter == _SPACE and _SPACE not in ours else _folded(letter) for letter in line]
+    theirs = "".join(folded)
+    places = [(place, place + 1) for place, letters in enumerate(folded) for _ in letters]
+    found: Sequence[Span | None] = places
+    if ours != theirs:
+        bare, bare_owners = _without_marks(ours, owners)
+        others, other_places = _without_marks(theirs, places)
+        if bare == others:  # marks were dropped, or put into another order
+            found, owners = other_places, bare_owners
+        else:
+            found = _walked(ours, theirs, places)
+
+    starts: list[int | None] = [None] * len(texts)
+    ends = [0] * len(texts)
+    for span, (first, last) in zip(found, owners, strict=True):
+        if span is not None:
+            for piece in range(first, last):
+                start = starts[piece]
+                starts[piece] = span[0] if start is None else min(start, span[0])
+                ends[piece] = max(ends[piece], span[1])
+    spans: list[Span | None] = [None] * len(texts)
+    following = len(line)
+    for piece in reversed(range(len(texts))):
+        start = starts[piece]
+        if start is not None:
+            following = min(start, following)
+            spans[piece] = (following, max(ends[piece], following))
+        elif texts[piece] != "":  # a piece without a letter of its own
+            spans[piece] = (following, following)
+    return spans
 
 
 def pieces_of_words(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[list[int]]:
@@ -96,9 +131,14 @@ def pieces_of_words(words: Sequence[Span], pieces: Sequence[Span | None]) -> lis
         [[0, 1], [1]]
     """
     found: list[list[int]] = [[] for _ in words]
-    for piece, span in enumerate(pieces):
-        for word in _words_of(words, span):
-            found[word].append(piece)
+    for piece, span in enumerate(pieces if words else ()):
+        if span is None:
+            continue
+        first = last = bisect.bisect_right(words, span[0], key=lambda word: word[1])
+        while last < len(words) and words[last][0] < span[1]:
+            last += 1
+        for group in found[first:last] or [found[min(first, len(words) - 1)]]:
+            group.append(piece)
     return found
 
 
@@ -124,16 +164,6 @@ def piece_ranges(words: Sequence[Span], pieces: Sequence[Span | None]) -> list[S
     return ranges
 
 
-def _words_of(words: Sequence[Span], span: Span | None) -> range | tuple[int]:
-    """Return the words that a piece reaches into."""
-    if span is None or not words:
-        return range(0)
-    first = last = bisect.bisect_right(words, span[0], key=lambda word: word[1])
-    while last < len(words) and words[last][0] < span[1]:
-        last += 1
-    return range(first, last) if last > first else (min(first, len(words) - 1),)
-
-
 # -- both sides as letters without case, compatibility forms and white space ------------------------------------------
 
 
@@ -142,12 +172,6 @@ def _folded(letter: str) -> str:
     """A character as both sides have it: no case, decomposed; nothing for white space and what is invisible."""
     text = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", letter).casefold())
     return "".join(c for c in text if not c.isspace() and unicodedata.category(c) not in ("Cc", "Cf"))
-
-
-def _letters_of_line(line: str, without: str) -> tuple[str, list[Span]]:
-    """The folded letters of a line, and the characters each comes from; the letter ``without`` is left out."""
-    folded = [_folded(letter) if letter != without else "" for letter in line]
-    return "".join(folded), [(place, place + 1) for place, letters in enumerate(folded) for _ in letters]
 
 
 def _letters_of_pieces(texts: Sequence[PieceText]) -> tuple[str, list[Span]]:
@@ -204,7 +228,13 @@ def _walked(ours: str, theirs: str, places: Sequence[Span]) -> list[Span | None]
             here, there = here + 1, there + 1
             continue
         stop, other_stop = _meeting(ours, theirs, here, there)
-        found += _spread(stop - here, places[there:other_stop])
+        count, between = stop - here, places[there:other_stop]
+        for number in range(count):  # the letters are laid over these places evenly
+            if between:
+                first, last = number * len(between) // count, -(-(number + 1) * len(between) // count)
+                found.append((between[first][0], between[max(first + 1, last) - 1][1]))
+            else:
+                found.append(None)
         here, there = stop, other_stop
     return found
 
@@ -224,68 +254,10 @@ def _meeting(ours: str, theirs: str, here: int, there: int) -> tuple[int, int]:
     for distance in range(1, 2 * _LOOK_AHEAD):
         for ahead_here in range(max(0, distance - _LOOK_AHEAD), min(distance, _LOOK_AHEAD) + 1):
             one, other = here + ahead_here, there + distance - ahead_here
-            if _alike(ours, one, theirs, other):
+            some, others = ours[one : one + _SURE].partition(_UNKNOWN), theirs[other : other + _SURE]
+            if some[1]:
+                others = others[: len(some[0])]
+            ended = one == len(ours) and other == len(theirs)
+            if ended or (some[0] and some[0] == others):
                 return one, other
     return len(ours), len(theirs)
-
-
-def _alike(ours: str, here: int, theirs: str, there: int) -> bool:
-    """Whether the next letters agree, or both are at their end."""
-    some, others = ours[here : here + _SURE], theirs[there : there + _SURE]
-    if not some or not others:
-        return here == len(ours) and there == len(theirs)
-    if _UNKNOWN in some:
-        length = some.index(_UNKNOWN)
-        return some[:length] == others[:length] and length > 0
-    return some == others
-
-
-def _spread(count: int, places: Sequence[Span]) -> list[Span | None]:
-    """``count`` letters laid over as many places as there are, evenly; each gets a range of characters."""
-    if not places:
-        return [None] * count
-    borders = [(number * len(places) // count, -(-(number + 1) * len(places) // count)) for number in range(count)]
-    return [(places[start][0], places[max(start + 1, stop) - 1][1]) for start, stop in borders]
-
-
-def _gathered(
-    line: str, texts: Sequence[PieceText], letters: Sequence[Span | None], owners: Sequence[Span]
-) -> list[Span | None]:
-    """The ranges of the pieces from those of their letters; empty ones where a piece has no letter."""
-    starts: list[int | None] = [None] * len(texts)
-    ends = [0] * len(texts)
-    for span, (first, last) in zip(letters, owners, strict=True):
-        if span is None:
-            continue
-        for piece in range(first, last):
-            start = starts[piece]
-            starts[piece] = span[0] if start is None else min(start, span[0])
-            ends[piece] = max(ends[piece], span[1])
-    found: list[Span | None] = [None] * len(texts)
-    following = len(line)
-    for piece in reversed(range(len(texts))):
-        start = starts[piece]
-        if start is not None:
-            following = min(start, following)
-            found[piece] = (following, max(ends[piece], following))
-        elif texts[piece] != "":
-            found[piece] = (following, following)
-    return found
-
-
-# -- the marks of each scheme -----------------------------------------------------------------------------------------
-
-
-def _sentencepiece(_: str, piece: str) -> PieceText:
-    byte = _BYTE_PIECE.fullmatch(piece)
-    return bytes([int(byte[1], 16)]) if byte else piece.replace(_SPACE, " ")
-
-
-_BARE: dict[str, Callable[[str, str], PieceText]] = {
-    "subword_nmt": lambda bare, piece: bare or piece,
-    "sentencepiece": _sentencepiece,
-    "wordpiece": lambda _, piece: piece.removeprefix("##") or piece,
-    "gpt2": lambda _, piece: bytes_of(piece.replace(_SPACE, " ")),
-    "bytebpe": lambda _, piece: bytes_of(piece.replace(_SPACE, " ")),
-    "words": lambda _, piece: piece,
-}

@@ -48,7 +48,7 @@ class SubwordNmt:
 
     def __init__(self, codes: str | Path) -> None:
         try:
-            self._bpe = _bpe("\n".join(_with_version(_merges(codes))) + "\n")
+            self._bpe = _bpe("\n".join(_merges(codes)) + "\n")
         except (ValueError, IndexError, SystemExit) as error:
             raise NormalignError(f"{codes}: not the codes of subword-nmt ({error})") from None
 
@@ -68,36 +68,31 @@ def _bpe(codes: str) -> BPE:
 
 
 def _merges(codes: str | Path) -> list[str]:
-    """Return the lines of a file of codes; lines of fastBPE lose their counts."""
+    """Return the lines of a file of codes for subword-nmt; lines of fastBPE lose their counts.
+
+    Codes without a header mean version 0.1 to subword-nmt; those in which no merge takes the mark ``</w>`` alone are of
+    version 0.2 (or of fastBPE, which means the same): there it is a part of a word's last letter from the start.
+    """
     lines = list(read_lines(codes))
-    is_fast = bool(lines) and _columns(lines[0]) == 3 and not lines[0].startswith("#version:")
-    for number, line in enumerate(lines, start=1):
-        says_version = number == 1 and line.startswith("#version:")
-        known = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
-        if not known if says_version else not _is_merge(line, is_fast):
+    has_header = bool(lines) and lines[0].startswith("#version:")
+    rows = [line.strip("\r ").split(" ") for line in lines]
+    is_fast = bool(rows) and len(rows[0]) == 3 and not has_header
+    for number, (line, row) in enumerate(zip(lines, rows, strict=True), start=1):
+        if number == 1 and has_header:
+            sound = line.strip(" ") in ("#version: 0.1", "#version: 0.2")
+        else:
+            sound = len(row) == 2 + is_fast and (not is_fast or row[2].isdecimal())
+        if not sound:
             what = "fastBPE: two pieces and a count" if is_fast else "subword-nmt: two pieces"
             raise NormalignError.at(codes, number, f"'{line[:60]}' is not a merge of {what}")
-    if not lines or (lines[1:] == [] and lines[0].startswith("#version:")):
+    if len(lines) == has_header:
         raise NormalignError(f"{codes}: the file is empty; codes of subword-nmt or fastBPE are wanted")
-    return [line.strip("\r ").rpartition(" ")[0] for line in lines] if is_fast else lines
-
-
-def _columns(line: str) -> int:
-    return len(line.strip("\r ").split(" "))
-
-
-def _is_merge(line: str, is_fast: bool) -> bool:
-    return _columns(line) == 2 + is_fast and (not is_fast or line.strip("\r ").rpartition(" ")[2].isdecimal())
-
-
-def _with_version(lines: list[str]) -> list[str]:
-    """Codes without a header mean version 0.1 to subword-nmt; those in which no merge takes the mark ``</w>`` alone are
-    of version 0.2 (or of fastBPE, which means the same): there it is a part of a word's last letter from the start."""
-    if lines[0].startswith("#version:"):
+    if has_header:
         return lines
-    second = [line.strip("\r ").rpartition(" ")[2] for line in lines]
-    marked = any(piece.endswith("</w>") for piece in second)
-    return ["#version: 0.2", *lines] if marked and "</w>" not in second else lines
+    ends = {row[1] for row in rows}
+    marked = "</w>" not in ends and any(end.endswith("</w>") for end in ends)
+    merges = [" ".join(row[:2]) for row in rows] if is_fast else lines
+    return ["#version: 0.2", *merges] if marked else merges
 
 
 class SentencePiece:
@@ -129,8 +124,10 @@ class MosesTokenizer:
     """sacremoses, in one of the two ways of :data:`TOKENIZERS`."""
 
     def __init__(self, language: str, name: str = "moses") -> None:
-        from sacremoses import MosesTokenizer as Moses
-
+        try:
+            from sacremoses import MosesTokenizer as Moses
+        except ImportError:
+            raise MissingExtra("sacremoses", "words", "the Moses tokenizer") from None
         self._moses = Moses(lang=language)
         self._key = language, name
         as_fairseq = name == "fairseq-moses"

@@ -11,14 +11,16 @@ word. Words never overlap, come in order, and hold no white space at their ends.
 from __future__ import annotations
 
 import functools
+import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import MissingExtra, NormalignError
 from ..links.pieces import Span
 from .offsets import piece_spans
+from .subwords import MosesTokenizer
 
 if TYPE_CHECKING:
     import regex
@@ -51,12 +53,10 @@ def word_finder(kind: str, *, language: str = "en") -> WordFinder:
     """The function that finds words of one kind: make it once, call it for every line."""
     if kind == "spaces":
         return space_words
-    if kind == "unicode":
-        return unicode_words
-    if kind == "characters":
-        return character_words
     if kind == "moses":
         return moses_words(language)
+    if kind in ("unicode", "characters"):
+        return functools.partial(_visible_words, kind=kind)
     raise NormalignError(f"unknown kind of words '{kind}'; choose one of {', '.join(WORD_KINDS)}")
 
 
@@ -82,27 +82,29 @@ def space_words(line: str) -> list[Span]:
     return found
 
 
-def unicode_words(line: str) -> list[Span]:
-    """Words between the default word boundaries of Unicode (Annex 29).
+def _visible_words(line: str, kind: str) -> list[Span]:
+    """Words between the default word boundaries of Unicode, or visible characters, without white space at their ends.
 
-    A Chinese character is a word of its own, and so is a Thai letter with its marks: the default boundaries use no
-    dictionary. Give such words by spaces, if you have them.
-
-        >>> words_at("naïve 3.14 天安", unicode_words("naïve 3.14 天安"))
-        ['naïve', '3.14', '天', '安']
+    Those boundaries use no dictionary: a Chinese character is a word of its own, and so is a Thai letter with its
+    marks. Give such words by spaces, if you have them. What shows nothing (a zero-width space, a soft hyphen) is no
+    word.
     """
-    return _visible(line, _pattern("borders").splititer(line))
+    if kind == "unicode":
+        parts = _pattern(kind).splititer(line)
+    else:
+        parts = (match.group() for match in _pattern(kind).finditer(line))
+    found: list[Span] = []
+    position = 0
+    for part in parts:  # together they are the line
+        bare = part.strip()
+        if bare and (bare.isalnum() or not all(unicodedata.category(letter) in ("Cc", "Cf") for letter in bare)):
+            start = position + len(part) - len(part.lstrip())
+            found.append((start, start + len(bare)))
+        position += len(part)
+    return found
 
 
-def character_words(line: str) -> list[Span]:
-    """Every visible character: a letter with its combining marks, a flag or a joined emoji is one.
-
-    >>> character_words("e\\u0301 x")
-    [(0, 2), (3, 4)]
-    """
-    return _visible(line, (match.group() for match in _pattern("characters").finditer(line)))
-
-
+@functools.cache
 def moses_words(language: str = "en") -> WordFinder:
     """A function that finds the words of the Moses tokenizer (no escaping, dashes left alone), in the line as given.
 
@@ -110,7 +112,7 @@ def moses_words(language: str = "en") -> WordFinder:
     >>> words_at(line, moses_words("en")(line))
     ['It', "'s", '(', 'really', ')', 'good', '.']
     """
-    tokenize = _moses(language)
+    tokenize = MosesTokenizer(language)
 
     def find(line: str) -> list[Span]:
         words = [word for token in tokenize(line) for word in token.split()]
@@ -127,7 +129,7 @@ def places_of(line: str, words: Sequence[str]) -> list[Span]:
         >>> places_of("It's  good", ["It", "&apos;s", "good"])
         [(0, 2), (2, 4), (6, 10)]
     """
-    exact = _exactly(line, words)
+    exact = _exactly(line, words) or _exactly(line, [html.unescape(word) for word in words])
     if exact or not words:
         return exact
     found: list[Span] = []
@@ -150,7 +152,7 @@ def join_unspaced(line: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
     unspaced = _pattern("unspaced")
     text, found = "", []
     for start, end in spans:
-        if text and not (unspaced.match(text[-1]) or unspaced.match(line[start])):
+        if text and not (unspaced.match(text[-1]) or unspaced.match(line[start : start + 1])):
             text += " "
         found.append((len(text), len(text) + end - start))
         text += line[start:end]
@@ -188,24 +190,6 @@ def lowered(text: str) -> str:
     return "".join(letter.lower() if len(letter.lower()) == 1 else letter for letter in text)
 
 
-def _visible(line: str, segments: Iterable[str]) -> list[Span]:
-    """The segments that show something, without white space at their ends; together the segments are the line."""
-    found: list[Span] = []
-    position = 0
-    for segment in segments:
-        bare = segment.strip()
-        if bare and not _only_invisible(bare):
-            start = position + len(segment) - len(segment.lstrip())
-            found.append((start, start + len(bare)))
-        position += len(segment)
-    return found
-
-
-def _only_invisible(text: str) -> bool:
-    """Whether there are only control and format characters (a zero-width space, a soft hyphen)."""
-    return not text.isalnum() and all(unicodedata.category(letter) in ("Cc", "Cf") for letter in text)
-
-
 def _exactly(line: str, words: Sequence[str]) -> list[Span]:
     """Where the words are when nothing but white space is between them; else nothing."""
     found, position = [], 0
@@ -228,19 +212,9 @@ def _pattern(kind: str) -> regex.Pattern[str]:
         import regex
     except ImportError:
         raise MissingExtra("regex", "words", "finding words by Unicode's rules") from None
-    if kind == "borders":
+    if kind == "unicode":
         return regex.compile(r"\b", flags=regex.V1 | regex.WORD)
     if kind == "characters":
         return regex.compile(r"\X")
     scripts = ("Han", "Hiragana", "Katakana", "Bopomofo", "Thai", "Lao", "Khmer", "Myanmar")
     return regex.compile("[" + "".join(rf"\p{{Script_Extensions={script}}}" for script in scripts) + _WIDE_MARKS)
-
-
-@functools.cache
-def _moses(language: str) -> Callable[[str], list[str]]:
-    try:
-        from sacremoses import MosesTokenizer
-    except ImportError:
-        raise MissingExtra("sacremoses", "words", "the Moses tokenizer") from None
-    tokenizer = MosesTokenizer(lang=language)
-    return lambda line: tokenizer.tokenize(line, escape=False)

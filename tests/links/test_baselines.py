@@ -3,11 +3,9 @@
 import importlib.util
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links import baselines
 from fairseq_normalign.links.baselines import align, read_word_pairs
 from tests.conftest import write_program
 
@@ -31,7 +29,6 @@ GIZA = """
 import os
 assert os.environ["USER"], "GIZA++ crashes without"
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-assert open(options["-CoocurrenceFile"]).read()
 words = {side: dict(line.split()[:2] for line in open(options[side])) for side in ("-S", "-T")}
 lines = open(options["-C"]).read().split("\\n")[:-1]
 for part in (1, 0):
@@ -96,14 +93,6 @@ def test_giza_in_both_directions_from_files_in_parts(tmp_path, monkeypatch):
     assert (found.forward, found.backward) == (expected, expected)
     assert found.left_out == 3
     assert [command[0] for command in found.commands] == ["mkcls", "mkcls", "mgiza", "mgiza"]
-
-
-def test_cooccurrences_equal_the_obvious_pairs(tmp_path):
-    first, second = [np.array([3, 2, 3]), np.array([2])], [np.array([5, 4]), np.array([4, 6])]
-    baselines._write_cooccurrences(tmp_path / "cooc", first, second)
-    expected = {(s, t) for one, other in zip(first, second, strict=True) for s in [0, *one] for t in other}
-    found = [tuple(map(int, line.split())) for line in (tmp_path / "cooc").read_text().splitlines()]
-    assert found == sorted(expected)
 
 
 @pytest.mark.parametrize(

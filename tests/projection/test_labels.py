@@ -23,7 +23,7 @@ from fairseq_normalign.projection.labels import (
 )
 from fairseq_normalign.projection.pairs import Side
 from fairseq_normalign.projection.spans import LinkedPair, confidence_of, project_span
-from fairseq_normalign.text.words import space_words, unicode_words
+from fairseq_normalign.text.words import space_words, word_finder
 
 from .marking import random_links
 
@@ -117,13 +117,13 @@ def written(tmp_path, text):
 def test_json_spans_touch_words_and_keep_their_keys(tmp_path):
     text = "Frau Anna-Maria, hier."
     record = {"text": text, "spans": [{"start": 5, "end": 15, "label": "PER", "id": "x"}]}
-    (source,) = read_json_labels(written(tmp_path, json.dumps(record)), None, unicode_words)
+    (source,) = read_json_labels(written(tmp_path, json.dumps(record)), None, word_finder("unicode"))
     labels = source.labels
     assert labels[0].words == (1, 4)  # Anna - Maria
     target = "here is Anna-Maria"
     found, notes = project_labels(LinkedPair(7, 5, links_of("1-2 2-3 3-4 5-0")), labels)
     handle = io.StringIO()
-    write_json_labels(handle, Side(target, unicode_words(target)), found, notes)
+    write_json_labels(handle, Side(target, word_finder("unicode")(target)), found, notes)
     assert json.loads(handle.getvalue()) == {
         "text": target,
         "spans": [{"start": 8, "end": 18, "label": "PER", "id": "x", "confidence": 1.0, "source": [5, 15]}],

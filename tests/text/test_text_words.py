@@ -7,7 +7,7 @@ import pytest
 
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import words_of
-from fairseq_normalign.text.words import WORD_KINDS, find_words, join_unspaced, word_finder, words_at
+from fairseq_normalign.text.words import WORD_KINDS, find_words, join_unspaced, places_of, word_finder, words_at
 
 from .random_lines import random_line
 
@@ -50,6 +50,20 @@ def test_words(kind, line, words):
     assert words_at(line, find_words(line, kind)) == words
 
 
+@pytest.mark.parametrize(
+    ("line", "words", "places"),
+    [
+        ("It's  good", ["It", "&apos;s", "good"], [(0, 2), (2, 4), (6, 10)]),
+        ("& Å", ["&amp;", "Å"], [(0, 1), (2, 3)]),
+        ("& & a [b]", ["&amp;", "&amp;", "a", "&#91;", "b", "&#93;"], [(0, 1), (2, 3), (4, 5), (6, 7), (7, 8), (8, 9)]),
+        ("a-b", ["a", "@-@", "b"], [(0, 1), (1, 2), (2, 3)]),
+        ("a", ["a", "x"], [(0, 1), (1, 1)]),
+    ],
+)
+def test_words_of_a_tokenizer_are_found_in_the_line(line, words, places):
+    assert places_of(line, words) == places
+
+
 def test_an_unknown_kind_is_refused():
     with pytest.raises(NormalignError, match="unknown kind of words 'bert'; choose one of spaces, unicode"):
         word_finder("bert")
@@ -60,6 +74,10 @@ def test_words_given_by_spaces_reach_the_model_without_them():
     text, spans = join_unspaced(line, find_words(line))
     assert text == "今天我用Python 3，สวัสดีครับnew one"
     assert words_at(text, spans) == words_of(line)
+    assert join_unspaced("今天 &", [(0, 2), (3, 4), (4, 4)]) == (
+        "今天& ",
+        [(0, 2), (2, 3), (4, 4)],
+    )  # one shows nothing
 
 
 def test_without_the_package_regex_the_message_says_what_to_install(monkeypatch):
