@@ -5,6 +5,8 @@ these very pairs gives to the source words that it links: its *support*. The lex
 it favours no layer: attention that stays on the diagonal or on the end of a sentence finds no support beyond chance.
 The best reading at AWI and the best at AWO become an expert. A reading has to find clearly more support than a straight
 line through the sentence, which knows positions and no words; where one of the two does not, the other is used alone.
+In a monotone text, such as a transliteration, the straight line itself is what the lexicon would link. Nothing can be
+clearly above it there, and a reading only has to come near it.
 """
 
 from __future__ import annotations
@@ -32,7 +34,10 @@ LEAST_PAIRS = 100
 """With fewer sentence pairs the lexicon knows too little to tell a good reading from a bad one."""
 MARGIN = 0.1
 """A reading is supported when it gets this far on the way from the diagonal to what the lexicon itself would link.
-The best of many readings that know nothing is a little above the diagonal by chance."""
+The best of many readings that know nothing is a little above the diagonal by chance. In a monotone text it may stay
+this far below the diagonal, on the way from chance."""
+MONOTONE = 0.5
+"""A text is monotone when the diagonal gets this far on the way from chance to what the lexicon itself would link."""
 LOOKS = ("awi", "awo")
 """The order of an expert's readings: the look after the word first."""
 ROUNDS = 5
@@ -51,7 +56,8 @@ class RatedReading:
     support: float
     """Mean share that the lexicon gives to the source words it links."""
     above_diagonal: float
-    """The share of resamplings of the sentences in which it is above the diagonal by the MARGIN."""
+    """The share of resamplings of the sentences in which it is above the diagonal by the MARGIN, or near it in a
+    monotone text."""
 
     @property
     def is_supported(self) -> bool:
@@ -97,13 +103,15 @@ def choose_readings(
     shares = word_shares([(pair.source, pair.target) for pair in pairs])
     given = np.array(
         [_given(share, pair, readings) for share, pair in zip(shares, pairs, strict=True)]
-    )  # [N, K + 2]: what the lexicon gives to each reading, to the diagonal, and to its own choice
+    )  # [N, K + 3]: what the lexicon gives to each reading, to chance, to the diagonal and to its own choice
     words = np.array([len(pair.target) for pair in pairs], dtype=float)
     draws = np.random.default_rng(seed).multinomial(len(pairs), np.full(len(pairs), 1 / len(pairs)), RESAMPLINGS)
-    resampled = (draws @ given) / np.maximum(draws @ words, 1)[:, None]  # [R, K + 2]
+    resampled = (draws @ given) / np.maximum(draws @ words, 1)[:, None]  # [R, K + 3]
     support = (given.sum(axis=0) / max(1.0, words.sum())).tolist()
-    diagonal, highest = resampled[:, -2:-1], resampled[:, -1:]
-    above = (resampled > diagonal + MARGIN * (highest - diagonal)).mean(axis=0)
+    monotone = support[-2] - support[-3] >= MONOTONE * (support[-1] - support[-3])
+    chance, diagonal, highest = (resampled[:, [column]] for column in (-3, -2, -1))
+    needed = diagonal + MARGIN * (chance - diagonal if monotone else highest - diagonal)
+    above = (resampled > needed).mean(axis=0)
     rated = [RatedReading(reading, support[k], float(above[k])) for k, reading in enumerate(readings)]
 
     chosen, stability, doubts = [], [], []
@@ -142,14 +150,15 @@ def expert_of(readings: Sequence[Reading]) -> Expert:
 
 
 def _given(share: np.ndarray, pair: PairDecisions, readings: Sequence[Reading]) -> np.ndarray:
-    """share ``[T, S]`` -> ``[K + 2]``: its sum over what each reading links, what the diagonal links, and its best."""
+    """share ``[T, S]`` -> ``[K + 3]``: its sum over what each reading links, its mean, the diagonal, and its best."""
     height, width = share.shape
     if not width:
-        return np.zeros(len(readings) + 2)
+        return np.zeros(len(readings) + 3)
     diagonal = (2 * np.arange(height) + 1) * width // max(1, 2 * height)
     decided = np.stack([*(pair.of(one) for one in readings), diagonal, share.argmax(axis=1)])  # -1: no link
     found = share[np.arange(height)[None, :], np.maximum(decided, 0)]
-    return np.where(decided >= 0, found, 0.0).sum(axis=1)
+    given = np.where(decided >= 0, found, 0.0).sum(axis=1)
+    return np.insert(given, -2, share.mean(axis=1).sum())
 
 
 def word_shares(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], rounds: int = ROUNDS) -> list[np.ndarray]:

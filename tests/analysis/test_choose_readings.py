@@ -29,8 +29,10 @@ METHOD = "norms"
 LAYERS, HEADS = 3, 2
 
 
-def pairs(count: int, right: dict[tuple[str, int, int | None], float], seed: int = 1) -> list[PairDecisions]:
-    """Sentences of distinct words, translated word by word in a random order.
+def pairs(
+    count: int, right: dict[tuple[str, int, int | None], float], seed: int = 1, monotone: bool = False
+) -> list[PairDecisions]:
+    """Sentences of distinct words, translated word by word in a random order, or in the same.
 
     ``right``: (step, layer, head) -> how often that reading links the right word; the others guess.
     """
@@ -39,7 +41,7 @@ def pairs(count: int, right: dict[tuple[str, int, int | None], float], seed: int
     for _ in range(count):
         length = int(chance.integers(5, 10))
         words = chance.choice(40, size=length, replace=False)
-        order = chance.permutation(length)
+        order = np.arange(length) if monotone else chance.permutation(length)
         pair = PairDecisions(tuple(f"s{n}" for n in words), tuple(f"t{n}" for n in words[order]))
 
         def decided(reading, length=length, order=order):
@@ -77,6 +79,19 @@ def test_a_look_without_support_is_left_out(step, expected):
     assert str(choice.expert) == expected
     assert choice.expert.exponents == (1.0,)
     assert any("than the diagonal" in doubt for doubt in choice.doubts)
+
+
+@pytest.mark.parametrize(("monotone", "expected"), [(True, "norms:1.2:awi,norms:3:awo"), (False, "norms:1.2:awi")])
+def test_in_a_monotone_text_a_reading_on_the_diagonal_is_right(monotone, expected):
+    text = pairs(100, {("awi", 0, 1): 1.0}, monotone=monotone)
+    for pair in text:
+        pair.layers[METHOD, "awo"][2] = np.arange(len(pair.target))
+    assert str(choose_readings(text, layers=LAYERS).expert) == expected
+
+
+def test_a_reading_far_from_the_diagonal_is_not_supported_in_a_monotone_text_either():
+    choice = choose_readings(pairs(100, {("awi", 0, 1): 0.8, ("awo", 2, 0): 0.3}, monotone=True), layers=LAYERS)
+    assert choice.expert == default_expert(LAYERS)
 
 
 def test_a_model_that_knows_nothing_gets_the_default():

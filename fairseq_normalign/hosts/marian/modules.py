@@ -199,7 +199,7 @@ def _of_marian(weights: Weights, settings: Mapping[str, Any]) -> Any:
     if out is None:
         out = arrays["decoder_ff_logit_out_W"].T if "decoder_ff_logit_out_W" in arrays else target
         arrays.pop("decoder_ff_logit_out_W", None)
-    learned = arrays.pop("Wpos", None)
+    arrays.pop("Wpos", None)  # Marian itself never reads it: its transformers ask for an option that is never set
     state: dict[str, np.ndarray] = {}
 
     def linear(name: str, prefix: str, part: str) -> None:
@@ -227,7 +227,7 @@ def _of_marian(weights: Weights, settings: Mapping[str, Any]) -> Any:
             linear(f"{ours}.fc1", f"{theirs}_ffn", "1")
             linear(f"{ours}.fc2", f"{theirs}_ffn", "2")
             norm(f"{ours}.final_layer_norm", f"{theirs}_ffn_ffn")
-        state[f"{side}.embed_positions.weight"] = sinusoids(size) if learned is None else learned
+        state[f"{side}.embed_positions.weight"] = sinusoids(size)
         if "n" in str(options.get("transformer-postprocess-emb") or ""):
             norm(f"{side}.layers.0.embedding_norm", f"{side}_emb", "_pre")
         if "n" in str(options.get("transformer-postprocess-top") or ""):

@@ -39,7 +39,6 @@ def firefox(folder: Path, source: Path, model, seed: int, pre_norm: bool = False
     }
     arrays["Wemb"] = chance.normal(size=(words, 8)).astype(np.float32)
     arrays["decoder_ff_logit_out_b"] = np.zeros((1, words), np.float32)
-    del arrays["Wpos"]
     for layer in range(1, 1 + model.config.decoder_layers):
         for name in ("W", "Wf", "bf"):
             size = (1 if name == "bf" else 8, 8)

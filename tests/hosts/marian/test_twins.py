@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import fairseq_normalign
+from fairseq_normalign.hosts.marian.modules import sinusoids
 from tests.hosts.marian.mutate import cases
 from tests.hosts.transformers.folders import lines
 from tests.robustness.fuzz import bounded_memory
@@ -29,18 +30,21 @@ FORMATS = {
 }
 
 
-def read(path, epsilon=None):
+def read(path, epsilon=None, as_marian=False):
+    """What is read of twelve pairs; the folder of transformers with the epsilon and the positions of the other side."""
     model = fairseq_normalign.load(path, source_lang="de", target_lang="en", layer=2)
-    for module in model.aligner.forward.host.models[0].module.modules():
+    for name, module in model.aligner.forward.host.models[0].module.named_modules():
         if epsilon and isinstance(module, torch.nn.LayerNorm):
             module.eps = epsilon
+        if as_marian and name.endswith("embed_positions"):
+            module.weight = torch.nn.Parameter(torch.from_numpy(sinusoids(module.weight.size(1))))
     pairs = list(zip(lines(1, 12), lines(2, 12), strict=True))
     return list(model.align_many(pairs, score=True, every_layer=True))
 
 
 @pytest.fixture(scope="module")
 def expected(tiny):
-    return {"marian": read(tiny[0], 1e-6), "ct2": read(tiny[0], 1e-5)}
+    return {"marian": read(tiny[0], 1e-6, as_marian=True), "ct2": read(tiny[0], 1e-5)}
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -44,7 +44,6 @@ def marian_arrays(model: Any) -> dict[str, np.ndarray]:
             linear(f"{theirs}_ffn", "2", f"{ours}.fc2")
             norm(f"{theirs}_ffn_ffn", f"{ours}.final_layer_norm")
     made["Wemb"] = state["encoder.embed_tokens.weight"]
-    made["Wpos"] = state["encoder.embed_positions.weight"]
     made["decoder_ff_logit_out_b"] = state["final_logits_bias"]
     return made
 
@@ -62,8 +61,11 @@ def marian_config(model: Any, **options: Any) -> str:
         "transformer-postprocess-emb": "d",
         "transformer-ffn-activation": {"silu": "swish"}.get(config.activation_function, "relu"),
         "transformer-decoder-autoreg": "self-attention",
-        "transformer-train-position-embeddings": True,
         "tied-embeddings-all": True,
+        "dim-emb": config.d_model,
+        "dim-vocabs": [config.vocab_size - 1] * 2,
+        "transformer-dim-ffn": config.encoder_ffn_dim,
+        "transformer-decoder-dim-ffn": config.decoder_ffn_dim,
         **options,
     }
     return "".join(f"{name}: {json.dumps(value)}\n" for name, value in known.items())
@@ -78,7 +80,7 @@ def write_bin(path: Path, arrays: dict[str, np.ndarray], config: str, bits: int 
     items = []
     for name, array in arrays.items():
         kind, content = 0x404, array.astype("<f4").tobytes()
-        if bits < 32 and name.split("_")[-1][0] == "W" and name != "Wpos":
+        if bits < 32 and name.split("_")[-1][0] == "W":
             scale = np.float32((2 ** (bits - 1) - 1) / np.abs(array).max()) if bits == 8 else np.float32(1024)
             whole = np.rint((array if name.endswith("Wemb") else array.T) * scale).astype(f"<i{bits // 8}")
             kind, content = {8: 0x4101, 16: 0x4102}[bits], whole.tobytes() + struct.pack("<f", scale)
