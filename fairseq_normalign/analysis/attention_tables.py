@@ -182,14 +182,12 @@ class Dispersion(Analysis):
     def add(self, observed: Observed) -> None:
         """Add one batch."""
         real = observed.keys != PAD
-        for number, layer in enumerate(observed.layers):
-            heads = layer.lengths.shape[1]
-            if number == len(self.transformed):
-                self.transformed.append(Moments(heads))
-                self.inputs.append(Moments(1))
+        self.transformed = self.transformed or [Moments(layer.lengths.shape[1]) for layer in observed.layers]
+        self.inputs = self.inputs or [Moments(1) for _ in observed.layers]
+        for layer, transformed, inputs in zip(observed.layers, self.transformed, self.inputs, strict=True):
             lengths = layer.lengths.transpose(0, 2, 1)[real]  # [N, H]
-            self.transformed[number].add(lengths.ravel(), np.tile(np.arange(heads), len(lengths)))
-            self.inputs[number].add(layer.inputs[real], np.zeros(len(lengths), dtype=np.int64))
+            transformed.add(lengths.ravel(), np.tile(np.arange(lengths.shape[1]), len(lengths)))
+            inputs.add(layer.inputs[real], np.zeros(len(lengths), dtype=np.int64))
 
     def tables(self) -> list[Table]:
         """Return tables of ||f(x)|| and of ||x||, for each first a summary and then everything."""
@@ -242,12 +240,12 @@ class CategoryShares(Analysis):
         member = (category[:, None, :] == np.arange(len(self._keys))[None, :, None]).astype(float)  # [B, C, S]
         queries = observed.queries != PAD
         share = queries / queries.sum(axis=1, keepdims=True).clip(1)  # [B, T]: what a query counts in its sentence
-        for number, layer in enumerate(observed.layers):
+        found = []
+        for layer in observed.layers:
             received = np.einsum("bhts,bt->bhs", layer.weights, share)
-            found = [np.einsum("bhs,bcs->hc", one, member) for one in (received, received * layer.lengths)]
-            if number == len(self._sums):
-                self._sums.append(np.zeros((2, *found[0].shape)))
-            self._sums[number] += found
+            both = [np.einsum("bhs,bcs->hc", one, member) for one in (received, received * layer.lengths)]
+            found.append(np.array(both, dtype=float))
+        self._sums = [before + new for before, new in zip(self._sums, found, strict=True)] if self._sums else found
 
     @property
     def weights(self) -> np.ndarray:
@@ -286,34 +284,31 @@ class Relation(Analysis):
         self._points = points
         self._means: list[tuple[Moments, Moments]] = []
         """Per layer: of alpha and of ||f(x)||; the streams are the heads of each category."""
-        self._heads: list[int] = []
 
     def add(self, observed: Observed) -> None:
         """Add one batch."""
         category = self.categories.of(observed.keys)
-        for number, layer in enumerate(observed.layers):
+        sizes = [layer.weights.shape[1] * len(self.categories.names) for layer in observed.layers]
+        self._means = self._means or [(Moments(size), Moments(size)) for size in sizes]
+        for layer, means in zip(observed.layers, self._means, strict=True):
             heads = layer.weights.shape[1]
-            if number == len(self._heads):
-                self._heads.append(heads)
-                size = heads * len(self.categories.names)
-                self._means.append((Moments(size), Moments(size)))
             lengths = np.broadcast_to(layer.lengths[:, :, None, :], layer.weights.shape)
             for place, sample in enumerate(self.correlations):
                 chosen = observed.visible & (category == place)[:, None, :]  # [B, T, S]
                 pairs = [one.transpose(0, 2, 3, 1)[chosen].ravel() for one in (layer.weights, lengths)]  # [N * H]
                 if len(pairs[0]):
                     streams = np.tile(place * heads + np.arange(heads), len(pairs[0]) // heads)
-                    for moments, values in zip(self._means[number], pairs, strict=True):
+                    for moments, values in zip(means, pairs, strict=True):
                         moments.add(values, streams)
                     sample.add(*pairs)
 
     def heatmaps(self, place: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
         """Return mean alpha and mean ||f(x)|| of one category, per layer [H]."""
-        means = [
-            [one.mean.reshape(-1, heads)[place] for one in both]
-            for both, heads in zip(self._means, self._heads, strict=True)
-        ]
-        return [alpha for alpha, _ in means], [length for _, length in means]
+        count = len(self.categories.names)
+        alpha, length = (
+            [one.mean.reshape(count, -1)[place] for one in by_layer] for by_layer in zip(*self._means, strict=True)
+        )
+        return alpha, length
 
     def points(self, place: int) -> np.ndarray:
         """Return a sample of the pairs of one category for a figure: [N, 2], alpha and ||f(x)||."""
@@ -411,16 +406,16 @@ class Mixing(Analysis):
         real = observed.queries != PAD
         pieces = observed.queries[real]
         streams = np.concatenate([np.zeros(len(pieces), dtype=int), 1 + self.categories.of_piece[pieces]])
-        for number, layer in enumerate(observed.layers):
-            for variant, ratio in layer.mixing.items():
-                moments = self.layers.setdefault(variant, [])
-                correlations = self._correlations.setdefault(variant, [])
-                if number == len(moments):
-                    moments.append(Moments(1 + len(self.categories.names)))
-                    correlations.append(Sample(EXACT))
-                moments[number].add(np.tile(ratio[real], 2), streams)
+        for variant in observed.layers[0].mixing:
+            if variant not in self.layers:
+                self.layers[variant] = [Moments(1 + len(self.categories.names)) for _ in observed.layers]
+                self._correlations[variant] = [Sample(EXACT) for _ in observed.layers]
+            of_variant = zip(observed.layers, self.layers[variant], self._correlations[variant], strict=True)
+            for layer, moments, correlation in of_variant:
+                ratio = layer.mixing[variant][real]
+                moments.add(np.tile(ratio, 2), streams)
                 if self._ranks is not None:
-                    correlations[number].add(self._ranks[pieces], ratio[real])
+                    correlation.add(self._ranks[pieces], ratio)
 
     def tables(self) -> list[Table]:
         """Return tables by layer and variant, and by category of the position that mixes."""

@@ -6,8 +6,9 @@ seeds are means. Error rates are fractions of 1. Shapes: N sentences, L layers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from ..links.readings import Reading
 from ..links.score import Counts, bootstrap, compare_to_first, count_links, count_sources, gold_block, metrics_of, score
 from ..links.symmetrize import SOFT_SYMMETRIZATIONS, symmetrize
 from .attention_tables import pearson, spearman
-from .decisions import MethodStep, PairDecisions, best_reading, decisions_of
+from .decisions import MethodStep, PairDecisions, decisions_of
 
 DECIDED = "decided"
 """In the place of a direction: links that several readings or directions decided on together."""
@@ -54,8 +55,6 @@ class ErrorRate:
     precision: float
     recall: float
     links: float
-    counts: Counts | None = field(default=None, repr=False, compare=False)
-    """[N, 5] of the sentences, all seeds together; kept while systems are tested."""
 
 
 @dataclass(frozen=True)
@@ -143,32 +142,42 @@ def compare(
     sampling: Sampling = DEFAULT_SAMPLING,
 ) -> Comparison:
     """Score each layer and head of each seed, and other alignments (``added``: their links by name)."""
+    systems: list[System] = []
+    totals: list[Counts] = []  # of each system: [N, 5], all seeds together
+
+    def add(name: str, counts: Sequence[Counts], direction: str, **fields: Any) -> None:
+        systems.append(System(name, error_rate(counts, sampling), direction, **fields))
+        totals.append(np.sum(counts, axis=0))
+
     forward = DirectionScores(golds, [seed.forward for seed in seeds], sampling)
-    systems = forward.systems([seed.speed for seed in seeds])
+    for name, counts, fields in forward.systems():
+        speeds = [seed.speed[fields["method"]] for seed in seeds if fields["method"] in seed.speed]
+        if speeds and "heads" not in fields:
+            fields["pairs_per_second"] = float(np.mean(speeds))
+        add(name, counts, "forward", **fields)
     if all(seed.backward is not None for seed in seeds):
         backward = DirectionScores(reversed_golds(golds), [seed.backward or [] for seed in seeds], sampling)
-        systems += [replace(one, direction="reverse") for one in backward.systems([], best_layers_only=True)]
+        for name, counts, fields in backward.systems(best_layers_only=True):
+            add(name, counts, "reverse", **fields)
         for method in dict.fromkeys(method for method, _ in forward.choices):
             sides = [(side, side.best_choice(method)) for side in (forward, backward)]
             for way in symmetrizations:
                 counts = [count_links(golds, _symmetrized(sides, seed, way)) for seed in range(len(seeds))]
-                name = f"{method} {sides[0][1][1]}/{sides[1][1][1]} {way}"
                 layers = tuple(forward.best_layers(sides[0][1]))
-                systems.append(System(name, error_rate(counts, sampling), "both", method, layers=layers))
+                add(f"{method} {sides[0][1][1]}/{sides[1][1][1]} {way}", counts, "both", method=method, layers=layers)
     for name, direction in seeds[0].more:
         counts = [count_links(golds, seed.more[name, direction]) for seed in seeds if (name, direction) in seed.more]
         if len(counts) == len(seeds):
-            systems.append(System(name, error_rate(counts, sampling), direction, "norms"))
+            add(name, counts, direction, method="norms")
     for name, links in (added or {}).items():
-        systems.append(System(name, error_rate([count_links(golds, links)], sampling), direction="other"))
+        add(name, [count_links(golds, links)], "other")
 
     ranked = sorted(range(len(systems)), key=lambda place: systems[place].figure.aer)[:BEST]
-    known = [found for place in ranked if (found := systems[place].figure.counts) is not None]
-    if len(known) > 1:
+    if len(ranked) > 1:
+        known = [totals[place] for place in ranked]
         tests = compare_to_first(known, samples=1, trials=sampling.samples, seed=sampling.seed)
         for place, test in zip(ranked[1:], tests, strict=True):
             systems[place] = replace(systems[place], p_value=test.p_randomization)
-    systems = [replace(system, figure=replace(system.figure, counts=None)) for system in systems]
     return Comparison(len(golds), len(seeds), forward.layer_rows(), forward.head_rows(), systems)
 
 
@@ -219,30 +228,29 @@ def error_rate(counts: Sequence[Counts], sampling: Sampling) -> ErrorRate:
         precision=float(np.mean([one["precision"] for one in metrics])),
         recall=float(np.mean([one["recall"] for one in metrics])),
         links=float(np.mean([one[:, 0].sum() for one in counts])),
-        counts=np.sum(counts, axis=0),
     )
 
 
 def _symmetrized(sides: Sequence[tuple[DirectionScores, MethodStep]], seed: int, way: str) -> list[list[Link]]:
     """Links of both directions, each with its choice of method and step, at the best layer of this seed."""
-    decided, soft = [], []
+    chosen: list[list[tuple[np.ndarray, np.ndarray | None] | None]] = []  # what is decided, and by which soft alignment
     for scores, choice in sides:
         layer = scores.best_layers(choice)[seed]
-        decided.append([None if pair is None else pair.layers[choice][layer] for pair in scores.seeds[seed]])
-        soft.append(
-            [None if pair is None or not pair.soft else pair.soft[choice][layer] for pair in scores.seeds[seed]]
+        chosen.append(
+            [
+                None if pair is None else (pair.layers[choice][layer], pair.soft[choice][layer] if pair.soft else None)
+                for pair in scores.seeds[seed]
+            ]
         )
     found: list[list[Link]] = []
-    for ours, theirs, our_soft, their_soft in zip(*decided, *soft, strict=True):
+    for sources in zip(*chosen, strict=True):
         if way not in SOFT_SYMMETRIZATIONS:
-            links = [[] if one is None else links_of_sources(one) for one in (ours, theirs)]
+            links = [[] if one is None else links_of_sources(one[0]) for one in sources]
             found.append(symmetrize(links[0], [(source, target) for target, source in links[1]], way))
-        elif our_soft is None or their_soft is None:
+        elif any(one is None or one[1] is None for one in sources):
             found.append([])
         else:  # a target word that is left unaligned gives nothing
-            rows = [
-                np.where(best[:, None] >= 0, shares, 0) for best, shares in ((ours, our_soft), (theirs, their_soft))
-            ]
+            rows = [np.where(one[0][:, None] >= 0, one[1], 0) for one in sources]
             found.append(decide(rows[0], way, backward=rows[1], floor=AGREEMENT_FLOOR)[0])
     return found
 
@@ -315,20 +323,11 @@ class DirectionScores:
     def layer_rows(self) -> list[LayerRow]:
         """Return the error rates of each method and step, by layer."""
         rows = []
-        for choice in self.choices:
-            rates = self._aer(self.by_layer[choice])
-            figures = [
-                error_rate([one[k] for one in self.by_layer[choice]], self.sampling) for k in range(len(rates[0]))
-            ]
-            rows.append(
-                LayerRow(
-                    *choice,
-                    layers=tuple(replace(figure, counts=None) for figure in figures),
-                    mean=float(rates.mean()),
-                    best=int(rates.mean(axis=0).argmin()),
-                    mean_norm=tuple(self._means(choice[0]).mean(axis=0).tolist()),
-                )
-            )
+        for choice, counts in self.by_layer.items():
+            rates = self._aer(counts)
+            figures = [error_rate([one[layer] for one in counts], self.sampling) for layer in range(rates.shape[1])]
+            best, norms = int(rates.mean(axis=0).argmin()), self._means(choice[0]).mean(axis=0).tolist()
+            rows.append(LayerRow(*choice, tuple(figures), float(rates.mean()), best, tuple(norms)))
         return rows
 
     def head_rows(self) -> list[HeadRow]:
@@ -349,43 +348,36 @@ class DirectionScores:
             rows.append(HeadRow(*choice, aer, norm, *(None if np.isnan(one) else one for one in found)))
         return rows
 
-    def systems(self, speeds: Sequence[dict[str, float]], *, best_layers_only: bool = False) -> list[System]:
-        """Return a system for each method and step at its best layer and head, and where the mean norm is highest.
+    def systems(self, *, best_layers_only: bool = False) -> Iterator[tuple[str, list[Counts], dict[str, Any]]]:
+        """Give name, counts of each seed, and further fields of a :class:`System`.
 
-        ``speeds`` are the pairs per second of each seed, by method.
+        Each method and step has one at its best layer, one at its best head, and one where the mean norm is highest.
         """
-        found = []
         for choice in self.choices:
-            whole = self.by_layer[choice][0].shape[0] == 1  # a method that reads the whole model
-            found.append(self._system(choice, self.best_layers(choice), "" if whole else "best layer", speeds))
+            whole = len(self.by_layer[choice][0]) == 1  # a method that reads the whole model
+            yield self._at_layers(choice, self.best_layers(choice), "" if whole else "best layer")
         if best_layers_only:
-            return found
+            return
         for choice, counts in self.by_head.items():
             picks = {"best head": self._aer(counts).argmin(axis=1)}
             if choice[0] == "norms":
                 picks["head of the highest mean norm"] = self._head_norms().argmax(axis=1)
             for kind, numbers in picks.items():
-                figure = error_rate([one[k] for one, k in zip(counts, numbers, strict=True)], self.sampling)
                 layers, heads = zip(*(self._layer_and_head(choice, k) for k in numbers), strict=True)
-                name = f"{choice[0]} {choice[1]} {kind}"
-                found.append(System(name, figure, "forward", *choice, layers=layers, heads=heads))
+                fields = {"method": choice[0], "step": choice[1], "layers": layers, "heads": heads}
+                picked = [one[k] for one, k in zip(counts, numbers, strict=True)]
+                yield f"{choice[0]} {choice[1]} {kind}", picked, fields
         for choice in self.choices:
             if choice[0] == "norms":
                 top = self._means("norms").argmax(axis=1).tolist()
-                found.append(self._system(choice, top, "layer of the highest mean norm", speeds))
-        return found
+                yield self._at_layers(choice, top, "layer of the highest mean norm")
 
-    def _system(self, choice: MethodStep, layers: list[int], kind: str, speeds: Sequence[dict[str, float]]) -> System:
-        speed = [one[choice[0]] for one in speeds if choice[0] in one]
+    def _at_layers(
+        self, choice: MethodStep, layers: Sequence[int], kind: str
+    ) -> tuple[str, list[Counts], dict[str, Any]]:
         counts = [one[layer] for one, layer in zip(self.by_layer[choice], layers, strict=True)]
-        return System(
-            " ".join(filter(None, [*choice, kind])),
-            error_rate(counts, self.sampling),
-            "forward",
-            *choice,
-            layers=tuple(layers) if kind else (),
-            pairs_per_second=float(np.mean(speed)) if speed else None,
-        )
+        fields = {"method": choice[0], "step": choice[1], "layers": tuple(layers) if kind else ()}
+        return " ".join(filter(None, [*choice, kind])), counts, fields
 
 
 # -- examples ---------------------------------------------------------------------------------------------------------
@@ -397,26 +389,6 @@ class Example:
 
     pair: ReadPair
     rates: dict[Reading, float]
-
-
-@dataclass(frozen=True)
-class ChosenExamples:
-    """Examples of a method, with the readings that they were judged by."""
-
-    reading: Reading
-    """The method at its best layer and step."""
-    baseline: Reading | None
-    """The method that its improvement is measured against, at its best layer and step; None: nothing."""
-    examples: list[Example]
-
-
-def examples_of_method(
-    pairs: Sequence[ReadPair], method: str, baseline: str | None = None, *, each: int = 3
-) -> ChosenExamples:
-    """Choose ``each`` examples of each kind for a method, read at its best layer and step."""
-    reading = best_reading(pairs, method)
-    other = None if baseline is None else best_reading(pairs, baseline)
-    return ChosenExamples(reading, other, choose_examples(pairs, reading, other, each=each))
 
 
 def choose_examples(

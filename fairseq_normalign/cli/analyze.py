@@ -37,6 +37,7 @@ from ..analysis.attention_tables import (
 from ..errors import NormalignError
 from ..files import STDIO, check_writable, open_output, read_lines, words_of
 from ..options import READS, option, options, output, positive, written
+from ..show.figures import figure_format
 from ..show.tables import TABLE_STYLES, render_tables
 from ..version import __version__
 from .link_files import GOLD_OPTIONS, GoldFormat, format_options
@@ -119,14 +120,23 @@ def run(args: Options) -> None:
     _check(args)
     prepare_torch(args)
     observer = _observer(args)
+    said = [args.what, f"attention:{observer.kind}"]
+    found: Analysis | SingularValues
     if args.what == "singular":
-        _write(args, SingularValues(observer.projections()), [f"attention:{observer.kind}"])
-        return
-    analysis = _analysis(args, observer)
-    lines = _look(args, observer, analysis)
-    if isinstance(analysis, Heads):
-        _score_heads(args, observer, analysis)
-    _write(args, analysis, [f"attention:{observer.kind}", f"lines:{lines}"])
+        found = SingularValues(observer.projections())
+    else:
+        found = _analysis(args, observer)
+        said.append(f"lines:{_look(args, observer, found)}")
+        if isinstance(found, Heads) and (args.gold or args.relevance):
+            _score_heads(args, observer, found)
+    if args.figure:
+        from ..show.plots import DRAWINGS
+
+        DRAWINGS[args.what](found).save(args.figure)
+    signature = "|".join([*said, f"seed:{args.seed}", f"normalign:{__version__}"])
+    with open_output(args.output) as handle:
+        style = "json" if args.json else args.style
+        handle.write(render_tables(found.tables(), style, signature, more="more in --style tsv"))
 
 
 def _check(args: Options) -> None:
@@ -144,69 +154,52 @@ def _check(args: Options) -> None:
         if path and path != STDIO:
             check_writable(path)
     if args.figure:
-        from ..show.figures import figure_format
-
         figure_format(args.figure)
 
 
 def _observer(args: Options) -> Observer:
-    from ..align.aligner import model_options
+    """Load a masked language model or, of any other path, a model that translates."""
+    from ..align.aligner import load_aligner, model_options
+    from ..align.observing import PairObserver
     from ..hosts import host_of
 
-    options = model_options(args)
-    host = host_of(str(args.path))
-    if host == "marian":
-        return _pair_observer(args)
+    options, host = model_options(args), host_of(str(args.path))
+    masked: OneSided | None = None
     if host == "transformers":
         from ..hosts.transformers.transformers_lm import BertObserver, is_bert
 
-        if not is_bert(args.path):
-            return _pair_observer(args)
-        masked: OneSided = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
-    else:
-        from ..hosts.fairseq.fairseq_lm import masked_observer, masked_state
+        if is_bert(args.path):
+            masked = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
+    elif host == "fairseq":
+        from ..hosts.fairseq.fairseq_lm import masked_observer
 
-        state = masked_state(args.path)
-        if state is None:
-            return _pair_observer(args)
-        masked = masked_observer(state, options, args.text(), max_tokens=args.max_tokens)
-    if args.attention not in (None, "encoder"):
-        raise NormalignError(f"--attention {args.attention}: a masked language model has the encoder's only")
-    masked.hide(args.mask, args.seed)
-    return masked
-
-
-def _pair_observer(args: Options) -> Observer:
-    from ..align.aligner import load_aligner
-    from ..align.observing import PairObserver
-
+        masked = masked_observer(options, args.text(), max_tokens=args.max_tokens)
+    if masked is not None:
+        if args.attention not in (None, "encoder"):
+            raise NormalignError(f"--attention {args.attention}: a masked language model has the encoder's only")
+        masked.hide(args.mask, args.seed)
+        return masked
     if args.mask:
         raise NormalignError("--mask is for masked language models; this model translates")
-    if args.what != "singular" and args.target is None:
+    if args.what != "singular" and not args.bitext and args.target is None:
         raise NormalignError("this model translates: give its --target too")
     return PairObserver(load_aligner(args).forward, args.attention or "cross")
 
 
 def _analysis(args: Options, observer: Observer) -> Analysis:
+    if args.what == "dispersion":
+        return Dispersion()
     of_queries = args.what == "mixing"
     inventory = observer.queries if of_queries else observer.keys
-    ranks = _ranks(args, observer, inventory, of_queries) if args.what in RANKED else None
+    ranks = inventory.ranks(_counts(args, observer, inventory, of_queries)) if args.what in RANKED else None
     if args.what == "heads":
         return Heads(observer.queries.special, observer.keys.special, ranks)
     if args.what == "frequency":
         assert ranks is not None
         return Frequency(ranks, points=args.points, seed=args.seed)
-    if args.what == "dispersion":
-        return Dispersion()
-    categories = categorize(inventory, _defined(args.category))
-    if args.what == "categories":
-        return CategoryShares(categories)
-    return Mixing(categories, ranks) if of_queries else Relation(categories, points=args.points, seed=args.seed)
 
-
-def _defined(given: Sequence[str]) -> dict[str, str]:
     patterns = {}
-    for text in given:
+    for text in args.category:
         name, sign, pattern = text.partition("=")
         try:
             re.compile(pattern)
@@ -215,49 +208,44 @@ def _defined(given: Sequence[str]) -> dict[str, str]:
         if not (name and sign and pattern):
             raise NormalignError(f"--category {text}: write it as NAME=REGEX")
         patterns[name] = pattern
-    return patterns
+    categories = categorize(inventory, patterns)
+    if args.what == "categories":
+        return CategoryShares(categories)
+    return Mixing(categories, ranks) if of_queries else Relation(categories, points=args.points, seed=args.seed)
 
 
-def _ranks(args: Options, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
-    """Return the frequency rank of every piece, by the counts that were asked for."""
-    source = args.counts or ("text" if _says_nothing(inventory) else "dictionary")
+def _counts(args: Options, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
+    """Return how often every piece occurs [V], in the dictionary, a file or the text."""
+    known = inventory.counts
+    if known is not None:  # some dictionaries are written with the same count for every piece, which says nothing
+        text = {count for number, count in enumerate(known.tolist()) if number not in inventory.special}
+        known = known if len(text) > 2 else None
+    source = args.counts or ("text" if known is None else "dictionary")
     if source == "dictionary":
-        if _says_nothing(inventory):
+        if known is None:
             raise NormalignError("--counts dictionary: the dictionary has none; say 'text', or a file")
-        return inventory.ranks()
-    if source != "text":
-        return inventory.ranks(_counts_in(source, inventory))
-    if from_stdin(args):
-        raise NormalignError("counting the text needs to read it twice, which '-' does not allow; give --counts FILE")
+        return known
     counts = np.zeros(len(inventory.symbols), dtype=np.int64)
-    for window in _windows(args):
-        pieces = observer.pieces(window)[0 if of_queries else 1]
-        counts += np.bincount(pieces, minlength=len(counts))
-    return inventory.ranks(counts)
-
-
-def _says_nothing(inventory: Inventory) -> bool:
-    """Return whether all counts are equal, as some dictionaries are written, so that they tell nothing."""
-    if inventory.counts is None:
-        return True
-    text = [count for number, count in enumerate(inventory.counts.tolist()) if number not in inventory.special]
-    return len(set(text)) <= 2
-
-
-def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
-    number = {symbol: place for place, symbol in enumerate(inventory.symbols)}
-    counts = np.zeros(len(inventory.symbols))
-    for row, line in enumerate(read_lines(path), start=1):
+    if source == "text":
+        if from_stdin(args):
+            raise NormalignError(
+                "counting the text needs to read it twice, which '-' does not allow; give --counts FILE"
+            )
+        for window in _windows(args):
+            counts += np.bincount(observer.pieces(window)[0 if of_queries else 1], minlength=len(counts))
+        return counts
+    places = {symbol: place for place, symbol in enumerate(inventory.symbols)}
+    for row, line in enumerate(read_lines(source), start=1):
         words = words_of(line)
         if len(words) < 2 or not re.fullmatch("[0-9]{1,18}", words[-1]):
-            raise NormalignError.at(path, row, f"'{line}' is not a piece and its count")
-        if words[0] in number:
-            counts[number[words[0]]] = int(words[-1])
+            raise NormalignError.at(source, row, f"'{line}' is not a piece and its count")
+        if words[0] in places:
+            counts[places[words[0]]] = int(words[-1])
     return counts
 
 
 def _windows(args: Options) -> Iterator[list[TextPair]]:
-    """The lines that are asked for, a window at a time; without a target that side is empty."""
+    """Give the lines that are asked for, a window at a time; without a target that side is empty."""
     from ..jobs import WINDOW, Bitext
 
     if not (args.target or args.bitext):
@@ -272,7 +260,7 @@ def _windows(args: Options) -> Iterator[list[TextPair]]:
 
 
 def _look(args: Options, observer: Observer, analysis: Analysis) -> int:
-    """Send the text by; -> how many lines were looked at."""
+    """Show the text to the analysis; return how many lines it saw."""
     seen = 0
     with progress_bar(args) as bar:
         for window in _windows(args):
@@ -290,9 +278,7 @@ def _look(args: Options, observer: Observer, analysis: Analysis) -> int:
 
 
 def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
-    """AER and relevance, where they were asked for."""
-    if not (args.gold or args.relevance):
-        return
+    """Add what is asked for of each head: its AER, its relevance."""
     from ..align.observing import PairObserver, error_of_heads, relevance_of_heads
 
     if not isinstance(observer, PairObserver):
@@ -308,18 +294,6 @@ def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
         golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"))
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
             raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {given_text(args)[0]} has {len(pairs)}")
-        for (method, step), layers in error_of_heads(
-            observer.pair_model, pairs, golds[: len(pairs)], name=args.gold
-        ).items():
+        errors = error_of_heads(observer.pair_model, pairs, golds[: len(pairs)], name=args.gold)
+        for (method, step), layers in errors.items():
             heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]
-
-
-def _write(args: Options, found: Analysis | SingularValues, parts: Sequence[str]) -> None:
-    if args.figure:
-        from ..show.plots import DRAWINGS
-
-        DRAWINGS[args.what](found).save(args.figure)
-    signature = "|".join([args.what, *parts, f"seed:{args.seed}", f"normalign:{__version__}"])
-    with open_output(args.output) as handle:
-        style = "json" if args.json else args.style
-        handle.write(render_tables(found.tables(), style, signature, more="more in --style tsv"))

@@ -45,6 +45,7 @@ from .shared import (
 )
 
 if TYPE_CHECKING:
+    from ..align.aligner import Aligner
     from ..jobs import TextPair
 
 
@@ -113,33 +114,53 @@ def run(args: Options) -> None:
     prepare_torch(args)
     ways, added = _check(args)
     methods = method_list(args.methods)
-    pairs, golds, gold = _read(args)
+    from ..align.aligner import load_aligner
+    from ..align.comparing import Progress, measure, measure_factors
+
+    # files whose words are those that links count help to tell the base of an alignment file
+    split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
+    texts: TextFiles = {}
+    if split_here and not args.bitext and not from_stdin(args):
+        texts = {"source": args.source, "target": args.target}
+    pairs, golds, signature = _read(args, texts)
     sampling = Sampling(args.bootstrap, args.seed)
+
+    def loaded(path: str, reverse: str | None) -> Aligner:
+        aligner = load_aligner(replace(args, path=path, reverse=reverse))
+        warn_of_text("normalign compare", aligner, pairs)
+        return aligner
+
     if args.factors:
-        text = _factors(args, pairs, golds, gold, sampling)
-        with open_output(args.output) as handle:
-            handle.write(text)
-        return
-    others = {name: _links(args, file, len(golds)) for name, file in added.items()}
-    reverses = [""] * len(args.paths) if args.reverses == "" else args.reverses
-    seeds = [
-        _seed(
-            args,
-            path,
-            reverse,
-            pairs,
-            golds,
-            methods,
-            soft=reverse is not None and any(way in SOFT_SYMMETRIZATIONS for way in ways),
-        )
-        for path, reverse in zip(args.paths, reverses or [None] * len(args.paths), strict=True)
-    ]
-    found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
-    found = replace(found, signature=_signature(args, gold, len(golds)))
-    if args.figure:
-        draw_layers(found.layers, args.figure)
+        aligner = loaded(args.paths[0], args.reverses[0] if args.reverses else args.reverses)
+        with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar:
+            progress = Progress(bar.update, bar.set_postfix_str)
+            tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold, progress=progress)
+        style = "json" if args.json else args.style
+        text = render_tables(tables, style, f"factors|{signature}", more="more in --style tsv")
+    else:
+        others: dict[str, Sequence[Sequence[Link]]] = {}
+        for name, file in added.items():
+            links = read_links(file, options=CONVERT_OPTIONS, **texts)
+            if len(links) < len(golds) or (args.limit is None and len(links) != len(golds)):
+                raise NormalignError(f"{file}: {len(links)} sentences, the gold has {len(golds)}")
+            others[name] = links[: len(golds)]
+        seeds: list[Seed] = []
+        reverses = [""] * len(args.paths) if args.reverses == "" else args.reverses or [None] * len(args.paths)
+        for path, reverse in zip(args.paths, reverses, strict=True):
+            aligner = loaded(path, reverse)
+            soft = reverse is not None and any(way in SOFT_SYMMETRIZATIONS for way in ways)
+            with progress_bar(args, len(pairs) * (1 if reverse is None else 2), " pairs") as bar:
+                progress = Progress(bar.update, bar.set_postfix_str)
+                seeds.append(measure(aligner, pairs, methods, soft=soft, progress=progress))
+            check_gold(args.gold, golds, seeds[-1].forward)
+            warn_of_unknown_pieces("normalign compare", aligner)
+        found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
+        found = replace(found, signature=signature)
+        if args.figure:
+            draw_layers(found.layers, args.figure)
+        text = render_comparison(found, "json" if args.json else args.style, args.digits, full=args.full)
     with open_output(args.output) as handle:
-        handle.write(render_comparison(found, "json" if args.json else args.style, args.digits, full=args.full))
+        handle.write(text)
 
 
 def _check(args: Options) -> tuple[list[str], dict[str, str]]:
@@ -175,19 +196,12 @@ def _check(args: Options) -> tuple[list[str], dict[str, str]]:
     return ways, added
 
 
-def _texts(args: Options) -> TextFiles:
-    """Files whose words are those that links count; they help to tell the base of an alignment file."""
-    split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
-    usable = split_here and not args.bitext and not from_stdin(args)
-    return {"source": args.source, "target": args.target} if usable else {}
-
-
-def _read(args: Options) -> tuple[list[TextPair], list[Gold], str]:
-    """Return the pairs, their gold, and how the gold was read."""
+def _read(args: Options, texts: TextFiles) -> tuple[list[TextPair], list[Gold], str]:
+    """Return the pairs, their gold, and the signature of what is measured on them."""
     from ..jobs import Bitext
 
     with open_alignment(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold")) as file:
-        lengths = Lengths(_texts(args).get("source"), _texts(args).get("target"))
+        lengths = Lengths(texts.get("source"), texts.get("target"))
         golds = golds_of(links for (block,) in in_step([file], lengths) for links in block.sentences())
         gold = file.signature
     bitext = Bitext(*given_text(args))
@@ -195,53 +209,7 @@ def _read(args: Options) -> tuple[list[TextPair], list[Gold], str]:
     pairs = list(bitext.pairs())
     if len(golds) != len(pairs):
         raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {bitext.source} has {len(pairs)}")
-    return pairs[: args.limit], golds[: args.limit], gold
-
-
-def _links(args: Options, file: str, sentences: int) -> Sequence[Sequence[Link]]:
-    links = read_links(file, options=CONVERT_OPTIONS, **_texts(args))
-    if len(links) < sentences or (args.limit is None and len(links) != sentences):
-        raise NormalignError(f"{file}: {len(links)} sentences, the gold has {sentences}")
-    return links[:sentences]
-
-
-def _seed(
-    args: Options,
-    path: str,
-    reverse: str | None,
-    pairs: Sequence[TextPair],
-    golds: Sequence[Gold],
-    methods: Sequence[str],
-    *,
-    soft: bool,
-) -> Seed:
-    from ..align.aligner import load_aligner
-    from ..align.comparing import Progress, measure
-
-    aligner = load_aligner(replace(args, path=path, reverse=reverse))
-    warn_of_text("normalign compare", aligner, pairs)
-    with progress_bar(args, len(pairs) * (1 if reverse is None else 2), " pairs") as bar:
-        seed = measure(aligner, pairs, methods, soft=soft, progress=Progress(bar.update, bar.set_postfix_str))
-    check_gold(args.gold, golds, seed.forward)
-    warn_of_unknown_pieces("normalign compare", aligner)
-    return seed
-
-
-def _factors(args: Options, pairs: Sequence[TextPair], golds: Sequence[Gold], gold: str, sampling: Sampling) -> str:
-    from ..align.aligner import load_aligner
-    from ..align.comparing import Progress, measure_factors
-
-    reverse = args.reverses[0] if args.reverses else args.reverses
-    aligner = load_aligner(replace(args, path=args.paths[0], reverse=reverse))
-    warn_of_text("normalign compare", aligner, pairs)
-    with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar:
-        progress = Progress(bar.update, bar.set_postfix_str)
-        tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold, progress=progress)
-    style = "json" if args.json else args.style
-    return render_tables(tables, style, f"factors|{_signature(args, gold, len(golds))}", more="more in --style tsv")
-
-
-def _signature(args: Options, gold: str, sentences: int) -> str:
-    parts = [f"gold:{gold}", f"sentences:{sentences}", f"null:{args.null}", "merge:sum,mean"]
+    golds = golds[: args.limit]
+    parts = [f"gold:{gold}", f"sentences:{len(golds)}", f"null:{args.null}", "merge:sum,mean"]
     parts += [f"checkpoints:{len(args.paths)}", f"bootstrap:{args.bootstrap},seed:{args.seed}"]
-    return "|".join([*parts, f"normalign:{__version__}"])
+    return pairs[: args.limit], golds, "|".join([*parts, f"normalign:{__version__}"])

@@ -134,8 +134,8 @@ def _page(
 ) -> None:
     from ..show.page import write_page
 
-    summary = write_page(path, _with_readings(model, pairs, found), title=title, start=Reading(BOTH))
-    note(f"normalign try: {path}: the same as a page, with every layer and head, {summary.bytes / 1e6:.1f} MB")
+    _, size = write_page(path, _with_readings(model, pairs, found), title=title, start=Reading(BOTH))
+    note(f"normalign try: {path}: the same as a page, with every layer and head, {size / 1e6:.1f} MB")
 
 
 def _with_readings(

@@ -7,7 +7,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from importlib.resources import files
 from pathlib import Path
 
@@ -27,14 +27,6 @@ occur, by SIGNED_LEVELS, and shifted by as much."""
 _COUNTED = [COUNTS.index(name) for name in ("links", "sure_hits", "possible_hits")]
 
 
-@dataclass(frozen=True)
-class PageSummary:
-    """The size of a page that was written."""
-
-    sentences: int
-    bytes: int
-
-
 def write_page(
     path: str | Path,
     pairs: Iterable[ReadPair],
@@ -43,11 +35,12 @@ def write_page(
     start: Reading | None = None,
     beside: Reading | None = None,
     notes: str = "",
-) -> PageSummary:
-    """Write the page of some pairs, all read by the same methods; memory does not grow with their soft alignments.
+) -> tuple[int, int]:
+    """Write the page of some pairs, all read by the same methods; return how many there are, and the size in bytes.
 
-    ``start`` is what the page shows first (None: what has the lowest AER, or the last method where there is no gold),
-    ``beside`` what it shows next to it; ``notes`` is a line under the title.
+    Memory does not grow with their soft alignments. ``start`` is what the page shows first (None: what has the lowest
+    AER, or the last method where there is no gold), ``beside`` what it shows next to it; ``notes`` is a line under the
+    title.
     """
     if str(path) != "-":
         check_writable(path)
@@ -90,9 +83,14 @@ def write_page(
             "sentences": sentences,
             "counts": base64.b64encode(np.stack(counts)[..., _COUNTED].astype("<u2").tobytes()).decode("ascii"),
         }
-        out.write(f'<script type="application/json" id="data">{_inert(data)}</script>')
+        inert = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        for (
+            letter
+        ) in "<>&\u2028\u2029":  # text from a corpus is data, never markup: it cannot end the element around it
+            inert = inert.replace(letter, f"\\u{ord(letter):04x}")
+        out.write(f'<script type="application/json" id="data">{inert}</script>')
         out.write(tail.replace("{{SCRIPT}}", script))
-    return PageSummary(len(sentences), Path(path).stat().st_size if str(path) != "-" else 0)
+    return len(sentences), Path(path).stat().st_size if str(path) != "-" else 0
 
 
 def _numbers(
@@ -153,14 +151,6 @@ def _side(side: Sentence) -> dict[str, object]:
     for word, (start, stop) in enumerate(side.by_word.spans):
         owners[start:stop] = [word] * (stop - start)
     return {"w": list(side.words), "p": list(side.pieces), "o": owners}
-
-
-def _inert(data: object) -> str:
-    """Return JSON that cannot end the HTML element around it: text from a corpus is data, never markup."""
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return text
 
 
 def digest(text: str) -> str:

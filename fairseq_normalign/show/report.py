@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..analysis.comparison import ChosenExamples, Comparison, Example
+from ..analysis.comparison import Comparison, Example
 from ..files import NewDirectory
 from ..links.read_pair import PairFlags, ReadPair, links_of, soft_of
 from ..links.readings import Reading
@@ -31,22 +31,17 @@ MARKS = (
     "sure. The darker a cell, the larger its value.</p>"
 )
 TABLES = {"table.txt": "table", "table.tsv": "tsv", "table.json": "json", "table.tex": "latex"}
+FIGURES = ("layers.pdf", "examples.pdf")
 CHECK_PAGE, ON_THE_PAGE, LOWEST = "check.html", 200, 10
 """The page of the pairs with the lowest scores, how many it holds, and how many of them the index shows."""
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What was measured against gold: the comparison, and examples of one system."""
-
-    comparison: Comparison
-    chosen: ChosenExamples
 
 
 def write_report(
     folder: str | Path,
     pairs: Sequence[ReadPair],
-    measured: Measured | None,
+    found: Comparison | None = None,
+    examples: Sequence[Example] = (),
+    readings: Sequence[Reading] = (),
     *,
     title: str = "Word alignments",
     signature: str = "",
@@ -54,8 +49,9 @@ def write_report(
 ) -> None:
     """Write the folder, which must not exist yet; it appears when it is complete.
 
-    It has what was ``measured`` and, for pairs that were checked, the distribution and the lowest scores of the check.
-    ``all_sentences`` adds a page of every pair.
+    It has what was ``found`` against gold, with examples of the last of ``readings``, next to the first where there are
+    two; and for pairs that were checked, the distribution and the lowest scores of the check. ``all_sentences`` adds a
+    page of every pair.
     """
     checked = [(pair.flags, pair) for pair in pairs if pair.flags is not None]
     checked.sort(key=lambda one: (one[0].score, one[1].id))
@@ -63,61 +59,44 @@ def write_report(
         unfinished.mkdir(parents=True, exist_ok=True)
         links: list[tuple[str, str]] = []
         body: list[str] = []
-        if measured is not None:
-            links += _write_measured(unfinished, measured, title)
+        if found is not None:
+            shown = [example.pair for example in examples]
+            first: dict[str, Any] = {"start": readings[-1], "beside": readings[0] if len(readings) > 1 else None}
+            write_page(unfinished / "examples.html", shown, title=f"{title}: examples", notes="examples only", **first)
+            links.append(("examples.html", "examples, to explore"))
             if all_sentences:
-                reading, baseline = measured.chosen.reading, measured.chosen.baseline
-                write_page(unfinished / "sentences.html", pairs, title=title, start=reading, beside=baseline)
-                links.insert(1, ("sentences.html", "every sentence"))
-            body += _measured_section(measured)
+                write_page(unfinished / "sentences.html", pairs, title=title, **first)
+                links.append(("sentences.html", "every sentence"))
+            for name, style in TABLES.items():
+                (unfinished / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
+            (unfinished / "figures").mkdir()
+            draw_layers(found.layers, unfinished / "figures" / "layers.pdf")
+            save_figure(unfinished / "figures" / "examples.pdf", shown, readings)
+            links += [*((name, name) for name in TABLES), *((f"figures/{name}", name) for name in FIGURES)]
+            body += _measured(found, examples, readings)
         if checked:
             worst = [pair for _, pair in checked[:ON_THE_PAGE]]
             notes = "" if len(worst) == len(pairs) else "the lowest scores only"
             write_page(unfinished / CHECK_PAGE, worst, title=f"{title}: check", notes=notes)
             links.append((CHECK_PAGE, "the lowest scores, to explore"))
-            body += _check_section(checked)
+            body += _checked(checked)
 
-        style, shown = asset("report.css"), html.escape(title)
+        style, title = asset("report.css"), html.escape(title)
         policy = f"default-src 'none'; style-src {digest(style)}; base-uri 'none'; form-action 'none'"
         index = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-<title>{shown}</title><style>{style}</style></head><body><main>
-<h1>{shown}</h1>
+<title>{title}</title><style>{style}</style></head><body><main>
+<h1>{title}</h1>
 <nav>{"".join(f'<a href="{name}">{text}</a>' for name, text in links)}</nav>
 {"".join(body)}<footer>{html.escape(signature)}</footer></main></body></html>
 """
         (unfinished / "index.html").write_text(index, encoding="utf-8", newline="\n")
 
 
-def _write_measured(folder: Path, measured: Measured, title: str) -> list[tuple[str, str]]:
-    """Write tables, figures and the page of examples; return their names with the text of the links to them."""
-    chosen, found = measured.chosen, measured.comparison
-    for name, style in TABLES.items():
-        (folder / name).write_text(render_comparison(found, style), encoding="utf-8", newline="\n")
-    (folder / "figures").mkdir()
-    draw_layers(found.layers, folder / "figures" / "layers.pdf")
-    shown = [example.pair for example in chosen.examples]
-    save_figure(folder / "figures" / "examples.pdf", shown, _readings(chosen))
-    write_page(
-        folder / "examples.html",
-        shown,
-        title=f"{title}: examples",
-        start=chosen.reading,
-        beside=chosen.baseline,
-        notes="examples only",
-    )
-    figures = [(f"figures/{name}", name) for name in ("layers.pdf", "examples.pdf")]
-    return [("examples.html", "examples, to explore"), *((name, name) for name in TABLES), *figures]
-
-
-def _readings(chosen: ChosenExamples) -> list[Reading]:
-    return [reading for reading in (chosen.baseline, chosen.reading) if reading is not None]
-
-
-def _measured_section(measured: Measured) -> Iterator[str]:
-    found, examples = measured.comparison, measured.chosen.examples
+def _measured(found: Comparison, examples: Sequence[Example], readings: Sequence[Reading]) -> Iterator[str]:
+    """Give the error rates of layers and systems, and the examples with their grids."""
     counted = "1 sentence" if found.sentences == 1 else f"{found.sentences} sentences"
     yield f"""<p class="about">{counted} with gold alignments. AER, the alignment error rate, counts wrong and missed
 links, in percent: lower is better. P is the share of links that are right, R the share of the gold's sure links that
@@ -129,8 +108,20 @@ were found.</p>"""
     rows = [["", "AER", "95% interval", "P", "R", "links"], *(system_row(system)[:6] for system in systems)]
     yield f"<h2>Systems</h2>{_table(rows)}"
     yield f"<h2>Examples</h2><p>{len(examples)} of {counted}; the AER of each is its own.</p>{MARKS}"
-    for example in examples:
-        yield _example(example, _readings(measured.chosen))
+    for pair, rates in ((example.pair, example.rates) for example in examples):
+        labels = {reading: reading.label(pair.readings[reading.method].shape) for reading in readings}
+        said = ", ".join(f"{html.escape(labels[reading])}: {percent(rate)}" for reading, rate in rates.items())
+        source, target = pair.source.words, pair.target.words
+        grids = "".join(
+            svg_grid(source, target, links_of(pair, reading), soft_of(pair, reading), pair.gold, title=label)
+            for reading, label in labels.items()
+        )
+        yield (
+            f"<section><h3>{html.escape('; '.join(pair.notes))} <small>sentence {pair.id + 1}</small></h3>"
+            f'<p dir="auto">{html.escape(" ".join(source))}</p><p dir="auto">{html.escape(" ".join(target))}</p>'
+            f'<p class="rates">AER {said} · <a href="examples.html#sentence={pair.id + 1}">explore</a></p>'
+            f'<div class="grids">{grids}</div></section>'
+        )
 
 
 def _table(rows: Sequence[Sequence[str]], bold: str = "") -> str:
@@ -145,24 +136,7 @@ def _table(rows: Sequence[Sequence[str]], bold: str = "") -> str:
     return f'<div class="wide"><table>{"".join(lines)}</table></div>'
 
 
-def _example(example: Example, readings: Sequence[Reading]) -> str:
-    pair = example.pair
-    labels = {reading: reading.label(pair.readings[reading.method].shape) for reading in readings}
-    rates = ", ".join(f"{html.escape(labels[reading])}: {percent(rate)}" for reading, rate in example.rates.items())
-    source, target = pair.source.words, pair.target.words
-    grids = "".join(
-        svg_grid(source, target, links_of(pair, reading), soft_of(pair, reading), pair.gold, title=label)
-        for reading, label in labels.items()
-    )
-    return (
-        f"<section><h3>{html.escape('; '.join(pair.notes))} <small>sentence {pair.id + 1}</small></h3>"
-        f'<p dir="auto">{html.escape(" ".join(source))}</p><p dir="auto">{html.escape(" ".join(target))}</p>'
-        f'<p class="rates">AER {rates} · <a href="examples.html#sentence={pair.id + 1}">explore</a></p>'
-        f'<div class="grids">{grids}</div></section>'
-    )
-
-
-def _check_section(checked: Sequence[tuple[PairFlags, ReadPair]]) -> Iterator[str]:
+def _checked(checked: Sequence[tuple[PairFlags, ReadPair]]) -> Iterator[str]:
     """Give the distribution of the score, and the pairs with the lowest scores, which come first in ``checked``."""
     scores = np.array([flags.score for flags, _ in checked])
     yield "<h2>Check of the translations</h2>"

@@ -57,6 +57,10 @@ def percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}"
 
 
+def _latex(row: Sequence[str]) -> str:
+    return " & ".join(one_line(cell).translate(_LATEX) for cell in row) + r" \\"
+
+
 # scores of systems against gold
 
 
@@ -73,69 +77,59 @@ class Result:
 
 def render_scores(results: Sequence[Result], style: str = "table", *, digits: int = 1) -> str:
     """Return the results in one of :data:`STYLES`."""
+
+    def rates(result: Result) -> list[str]:
+        return [percent(getattr(result.score, name), digits) for name in METRICS]
+
     if style == "json":
-        return json_text({"systems": [_score_fields(result) for result in results]}, indent=2) + "\n"
-    if style == "latex":
-        lines = ["% system & AER & P & R & F"]
+        systems = []
         for result in results:
-            rates = [percent(getattr(result.score, name), digits) for name in METRICS]
-            lines.append(" & ".join([one_line(result.name).translate(_LATEX), *rates]) + rf" \\ % {result.signature}")
-        return "\n".join(lines) + "\n"
+            fields: dict[str, object] = {"name": result.name}
+            fields |= {name: 100 * getattr(result.score, name) for name in METRICS}
+            fields |= {name: getattr(result.score, name) for name in COUNTS}
+            if result.intervals:
+                fields["intervals"] = {name: [100 * low, 100 * high] for name, (low, high) in result.intervals.items()}
+            if test := result.comparison:
+                p_values = {"p_bootstrap": test.p_bootstrap, "p_randomization": test.p_randomization}
+                fields["against_first"] = {"aer_difference": 100 * test.difference, **p_values}
+            systems.append({**fields, "signature": result.signature})
+        return json_text({"systems": systems}, indent=2) + "\n"
+    if style == "latex":
+        rows = [_latex([result.name, *rates(result)]) + f" % {result.signature}\n" for result in results]
+        return "".join(["% system & AER & P & R & F\n", *rows])
     if style == "tsv":
-        return _scores_as_tsv(results, digits)
+        more = ["aer_low", "aer_high", "aer_difference", "p_bootstrap", "p_randomization", "signature"]
+        table = [["system", *METRICS, *COUNTS, *more]]
+        for result in results:
+            row = [result.name, *rates(result), *(str(getattr(result.score, name)) for name in COUNTS)]
+            row += [percent(bound, digits) for bound in (result.intervals or {}).get("aer", ())] or ["", ""]
+            test = result.comparison
+            row += [percent(test.difference, digits)] if test else [""]
+            row += [f"{test.p_bootstrap:.6g}", f"{test.p_randomization:.6g}"] if test else ["", ""]
+            table.append([*row, result.signature])
+        return tsv(table)
 
     tested = any(result.comparison for result in results)
     bounded = any(result.intervals for result in results)
-    rows = [["", "AER", *(["95% interval"] if bounded else []), "P", "R", "F", "links"]]
-    rows[0] += ["AER-first", "p (bootstrap)", "p (random.)"] if tested else []
+    table = [["", "AER", *(["95% interval"] if bounded else []), "P", "R", "F", "links"]]
+    table[0] += ["AER-first", "p (bootstrap)", "p (random.)"] if tested else []
     for result in results:
-        rates = [percent(getattr(result.score, name), digits) for name in METRICS]
-        if bounded:
-            low, high = (result.intervals or {}).get("aer", (0.0, 0.0))
-            rates.insert(1, f"[{percent(low, digits)}, {percent(high, digits)}]")
-        row = [result.name, *rates, str(result.score.links)]
-        test = result.comparison
-        if test:
+        aer, *others = rates(result)
+        low, high = (result.intervals or {}).get("aer", (0.0, 0.0))
+        interval = [f"[{percent(low, digits)}, {percent(high, digits)}]"] if bounded else []
+        row = [result.name, aer, *interval, *others, str(result.score.links)]
+        if test := result.comparison:
             row += [f"{100 * test.difference:+.{digits}f}", f"{test.p_bootstrap:.4f}", f"{test.p_randomization:.4f}"]
         elif tested:
             row += ["-", "-", "-"]
-        rows.append(row)
+        table.append(row)
     first = results[0].score
     notes = [f"gold: {first.sure} sure links, {first.possible - first.sure} only possible"]
     if len({result.signature for result in results}) == 1:
         notes.append(f"signature: {results[0].signature}")
     else:
         notes += [f"signature of {one_line(result.name)}: {result.signature}" for result in results]
-    return columns(rows) + "\n" + "".join(f"{note}\n" for note in notes)
-
-
-def _scores_as_tsv(results: Sequence[Result], digits: int) -> str:
-    head = ["system", *METRICS, *COUNTS, "aer_low", "aer_high", "aer_difference", "p_bootstrap", "p_randomization"]
-    rows = [[*head, "signature"]]
-    for result in results:
-        row = [result.name, *(percent(getattr(result.score, name), digits) for name in METRICS)]
-        row += [str(getattr(result.score, name)) for name in COUNTS]
-        row += [percent(bound, digits) for bound in (result.intervals or {}).get("aer", ())] or ["", ""]
-        test = result.comparison
-        row += [percent(test.difference, digits)] if test else [""]
-        row += [f"{test.p_bootstrap:.6g}", f"{test.p_randomization:.6g}"] if test else ["", ""]
-        rows.append([*row, result.signature])
-    return tsv(rows)
-
-
-def _score_fields(result: Result) -> dict[str, object]:
-    fields: dict[str, object] = {"name": result.name}
-    fields |= {name: 100 * getattr(result.score, name) for name in METRICS}
-    fields |= {name: getattr(result.score, name) for name in COUNTS}
-    if result.intervals:
-        fields["intervals"] = {name: [100 * low, 100 * high] for name, (low, high) in result.intervals.items()}
-    if result.comparison:
-        fields["against_first"] = {
-            "aer_difference": 100 * result.comparison.difference,
-            "p_bootstrap": result.comparison.p_bootstrap,
-            "p_randomization": result.comparison.p_randomization,
-        }
-    return {**fields, "signature": result.signature}
+    return columns(table) + "\n" + "".join(f"{note}\n" for note in notes)
 
 
 # a comparison of layers, heads, steps and systems
@@ -156,15 +150,11 @@ MEANING = (
 def render_comparison(found: Comparison, style: str = "table", digits: int = 1, *, full: bool = True) -> str:
     """Return what was measured in one of :data:`STYLES`; a table that is not ``full`` holds the best few systems."""
     if style == "json":
-        without_counts = asdict(found, dict_factory=lambda fields: {k: v for k, v in fields if k != "counts"})
-        return json_text(without_counts, indent=2) + "\n"
+        return json_text(asdict(found), indent=2) + "\n"
     if style == "tsv":
         return tsv(_long_rows(found))
     if style == "latex":
-        tables = [
-            [" & ".join(one_line(cell).translate(_LATEX) for cell in row) + r" \\" for row in rows]
-            for rows in (layer_rows(found, digits), system_rows(found, digits))
-        ]
+        tables = [[_latex(row) for row in rows] for rows in (layer_rows(found, digits), system_rows(found, digits))]
         texts = ["".join(f"{line}\n" for line in [head, r"\hline", *lines]) for head, *lines in tables]
         return f"% {found.signature}\n" + "\n".join(texts)
     seeds = f", mean of {found.seeds} checkpoints" if found.seeds > 1 else ""

@@ -24,42 +24,31 @@ from .patches import register
 MODELS = ("roberta", "masked_lm", "xlm", "bert")
 
 
-def masked_state(path: str | Path) -> dict[str, Any] | None:
-    """The checkpoint at ``path`` if it is one of a masked language model."""
+def masked_observer(model: ModelOptions, text: TextOptions, *, max_tokens: int = 4000) -> MaskedObserver | None:
+    """Load a masked language model, with the ``dict.txt`` of its data directory; None: it is another kind of model."""
     register()
-    from .checkpoints import safe_load
-
-    if not Path(path).is_file():
-        return None
-    state = safe_load(str(path), mmap=True)
-    return state if _architecture(state).startswith(MODELS) else None
-
-
-def _architecture(state: dict[str, Any]) -> str:
-    if state.get("args") is not None:
-        return str(getattr(state["args"], "arch", ""))
-    config: Any = state.get("cfg")
-    model = config.get("model") if hasattr(config, "get") else None
-    return str(getattr(model, "arch", None) or getattr(model, "_name", "") or "")
-
-
-def masked_observer(
-    state: dict[str, Any], model: ModelOptions, text: TextOptions, *, max_tokens: int = 4000
-) -> MaskedObserver:
-    """Make the model, with ``dict.txt`` of its data directory, ready to observe lines."""
     from fairseq.dataclass.utils import convert_namespace_to_omegaconf
     from fairseq.models import build_model
+
+    from .checkpoints import safe_load
+
+    if not Path(model.path).is_file():
+        return None
+    state = safe_load(str(model.path), mmap=True)
+    arguments, config = state.get("args"), state.get("cfg")  # old checkpoints have arguments, new ones a config
+    said: Any = config.get("model") if arguments is None and hasattr(config, "get") else arguments
+    if not str(getattr(said, "arch", None) or getattr(said, "_name", "") or "").startswith(MODELS):
+        return None
 
     file = Path(model.data or Path(model.path).parent) / "dict.txt"
     if not file.is_file():
         raise NormalignError(f"{file}: no such dictionary; give the directory of the model's dict.txt as --data")
     dictionary = load_dictionary(file)
     dictionary.add_symbol("<mask>")
-    with checkpoint_errors(model.path):
-        config = state["cfg"] if state.get("args") is None else convert_namespace_to_omegaconf(state["args"])
     task = SimpleNamespace(source_dictionary=dictionary, target_dictionary=dictionary, dictionary=dictionary)
     with silence_fairseq():
         with checkpoint_errors(model.path):
+            config = config if arguments is None else convert_namespace_to_omegaconf(arguments)
             built = build_model(config["model"], task)
         try:
             built.load_state_dict(state["model"], strict=True, model_cfg=config["model"])

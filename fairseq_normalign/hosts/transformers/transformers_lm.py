@@ -6,13 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from ...analysis.attention_batch import Inventory, Projections
 from ...errors import NormalignError
 from ..observer import OneSided, Take
 from ..reading import Sublayer, check_parameters, evaluating, recorded
 from .loading import find_folder, library, safe_copy
+
+PARTS = {"attention.self.query", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm"}
+"""Modules that each layer must have."""
 
 
 class BertObserver(OneSided):
@@ -28,7 +31,22 @@ class BertObserver(OneSided):
         check_parameters(self._model, path)
         self._model.to(device).eval()
         self._device = device
-        self._parts = _parts(self._model, path)
+        layers = list(getattr(getattr(self._model, "encoder", None), "layer", []))
+        if not layers or any(not dict(layer.named_modules()).keys() >= PARTS for layer in layers):
+            what = type(self._model).__name__
+            raise NormalignError(f"{path}: {what} cannot be read; models built like BERT and RoBERTa can")
+        self._parts = [
+            Sublayer(
+                layer.attention.self,
+                layer.attention.self.query,
+                layer.attention.self.value,
+                layer.attention.output.dense,
+                layer.attention.self.num_attention_heads,
+                layer.attention.output.LayerNorm,
+                layer.output.LayerNorm,
+            )
+            for layer in layers
+        ]
         vocabulary = self._tokenizer.get_vocab()
         symbols = [""] * (max(vocabulary.values()) + 1)
         for symbol, number in vocabulary.items():
@@ -71,22 +89,3 @@ def is_bert(path: str | Path) -> bool:
     except (OSError, ValueError, RecursionError):
         return True  # loading it says what is wrong
     return not (isinstance(said, dict) and said.get("is_encoder_decoder"))
-
-
-def _parts(model: nn.Module, path: str | Path) -> list[Sublayer]:
-    layers = list(getattr(getattr(model, "encoder", None), "layer", []))
-    needed = ("attention.self.query", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm")
-    if not layers or any(name not in dict(layer.named_modules()) for layer in layers for name in needed):
-        raise NormalignError(f"{path}: {type(model).__name__} cannot be read; models built like BERT and RoBERTa can")
-    return [
-        Sublayer(
-            layer.attention.self,
-            layer.attention.self.query,
-            layer.attention.self.value,
-            layer.attention.output.dense,
-            layer.attention.self.num_attention_heads,
-            layer.attention.output.LayerNorm,
-            layer.output.LayerNorm,
-        )
-        for layer in layers
-    ]
