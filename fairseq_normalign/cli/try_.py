@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -110,9 +111,11 @@ def _load(published: tuple[Path, Path] | None) -> AlignmentModel:
 
     if published is not None:
         return load(published[0], published[1], source_lang="en", target_lang="pt")
+    if toy.needs_transformers():
+        with tempfile.TemporaryDirectory() as folder:
+            return load(*toy.write_folders(folder), tokenizer="moses")
     warnings.filterwarnings("ignore", category=UserWarning, module="torch")  # on how fairseq calls it
-    forward, backward = toy.paths()
-    return load(forward, backward, **toy.LOADING)
+    return load(*toy.paths(), **toy.LOADING)
 
 
 def _show(alignment: Alignment, *, first: bool, is_toy: bool) -> None:

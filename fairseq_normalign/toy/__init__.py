@@ -6,6 +6,9 @@ tells how they were made and what they are not good for.
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import math
 import shutil
 from collections.abc import Sequence
 from functools import cache
@@ -29,7 +32,7 @@ class Loading(TypedDict):
 
 
 LOADING: Loading = {"bpe_codes": str(FOLDER / "codes"), "tokenizer": "moses", "lowercase": True}
-"""How its models are loaded, beside their paths."""
+"""How its checkpoints are loaded, beside their paths."""
 
 
 def paths() -> tuple[Path, Path]:
@@ -55,12 +58,70 @@ def _familiar(language: str) -> frozenset[str]:
     return frozenset((FOLDER / f"words.{language}").read_text(encoding="utf-8").split())
 
 
+def needs_transformers() -> bool:
+    """Whether only transformers can read the toy: it is installed, and fairseq is not."""
+    return importlib.util.find_spec("fairseq") is None and importlib.util.find_spec("transformers") is not None
+
+
+def write_folders(folder: str | Path) -> tuple[Path, Path]:
+    """Write both models as folders of transformers (FSMT, fairseq's Transformer there) into ``folder``; return them.
+
+    They have their own tokenizer: :data:`LOADING` without the codes.
+    """
+    import argparse
+
+    import torch
+    from safetensors.torch import save_file
+
+    folders = Path(folder) / "de-en", Path(folder) / "en-de"
+    for checkpoint, made, languages in zip(paths(), folders, (LANGUAGES, LANGUAGES[::-1]), strict=True):
+        made.mkdir(parents=True)
+        with torch.serialization.safe_globals([argparse.Namespace]):
+            state = torch.load(checkpoint, weights_only=True)
+        arguments, tensors = state["args"], state["model"]
+        tensors = {f"model.{name}": one.float() for name, one in tensors.items() if not name.endswith(".version")}
+
+        pieces, size = tensors["model.encoder.embed_tokens.weight"].shape
+        rows = tensors["model.decoder.embed_positions.weight"].shape[0]  # learned; the encoder's are sines and cosines
+        rates = torch.exp(torch.arange(size // 2) * -(math.log(10000) / (size // 2 - 1)))
+        angles = torch.arange(rows)[:, None] * rates
+        positions = torch.cat([angles.sin(), angles.cos()], dim=1)
+        positions[1] = 0  # padding
+        tensors["model.encoder.embed_positions.weight"] = positions
+        save_file({name: one.clone() for name, one in tensors.items()}, made / "model.safetensors", {"format": "pt"})
+
+        config = {"model_type": "fsmt", "architectures": ["FSMTForConditionalGeneration"], "langs": list(languages)}
+        config |= {"src_vocab_size": pieces, "tgt_vocab_size": pieces, "d_model": size, "activation_function": "relu"}
+        config |= {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
+        config |= {"max_position_embeddings": rows - 2, "scale_embedding": True, "tie_word_embeddings": False}
+        config |= {"num_beams": 5, "max_length": 200, "early_stopping": False, "forced_eos_token_id": 2}
+        for side in ("encoder", "decoder"):
+            config[f"{side}_layers"] = getattr(arguments, f"{side}_layers")
+            config[f"{side}_attention_heads"] = getattr(arguments, f"{side}_attention_heads")
+            config[f"{side}_ffn_dim"] = getattr(arguments, f"{side}_ffn_embed_dim")
+        tokenizer = {"langs": list(languages), "do_lower_case": True, "tokenizer_class": "FSMTTokenizer"}
+        for name, content in (("config.json", config), ("tokenizer_config.json", tokenizer)):
+            (made / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
+        for name, language in zip(("vocab-src.json", "vocab-tgt.json"), languages, strict=True):
+            known = (FOLDER / f"dict.{language}.txt").read_text(encoding="utf-8").splitlines()
+            written = (line.rpartition(" ")[0] for line in known)  # fairseq marks pieces that go on, FSMT those that end
+            ends = (one.removesuffix("@@") if one.endswith("@@") else f"{one}</w>" for one in written)
+            numbers = {piece: number for number, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *ends])}
+            (made / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
+        merges = (FOLDER / "codes").read_text(encoding="utf-8").partition("\n")[2]  # without the line of the version
+        (made / "merges.txt").write_text(merges, encoding="utf-8")
+    return folders
+
+
 def copy_to(folder: str | Path) -> list[str]:
-    """Copy models, dictionaries, codes, text and gold into a new or empty folder; return their names."""
+    """Copy models, dictionaries, codes, text and gold into a new or empty folder; return their names.
+
+    Where only transformers can read the models, they are written as folders as well.
+    """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     if any(folder.iterdir()):
         raise NormalignError(f"{folder}: not empty; the toy's files go into a new folder")
     for name in FILES:
         shutil.copyfile(FOLDER / name, folder / name)
-    return list(FILES)
+    return [*FILES, *(made.name for made in write_folders(folder))] if needs_transformers() else list(FILES)
