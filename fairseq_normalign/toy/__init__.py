@@ -104,7 +104,9 @@ def write_folders(folder: str | Path) -> tuple[Path, Path]:
             (made / name).write_text(json.dumps(content, indent=1), encoding="utf-8")
         for name, language in zip(("vocab-src.json", "vocab-tgt.json"), languages, strict=True):
             known = (FOLDER / f"dict.{language}.txt").read_text(encoding="utf-8").splitlines()
-            written = (line.rpartition(" ")[0] for line in known)  # fairseq marks pieces that go on, FSMT those that end
+            written = (
+                line.rpartition(" ")[0] for line in known
+            )  # fairseq marks pieces that go on, FSMT those that end
             ends = (one.removesuffix("@@") if one.endswith("@@") else f"{one}</w>" for one in written)
             numbers = {piece: number for number, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *ends])}
             (made / name).write_text(json.dumps(numbers, ensure_ascii=False), encoding="utf-8")
