@@ -260,8 +260,10 @@ def _check(args: Options) -> set[int] | None:
 
 def _pairs(args: Options, wanted: set[int] | None) -> Iterator[ReadPair]:
     """Give the pairs that a model reads or that dumps, files or a check hold, with gold, flags and other links."""
+    if (args.source is None) != (args.target is None):
+        raise NormalignError("--source and --target belong together")
     in_files = bool(given_text(args)[0])
-    if in_files or args.target is not None:
+    if in_files:
         check_sides(args)
     # the texts settle base and direction of links, if they are in words, not raw or in pieces
     in_words = not args.path or bool(args.bpe_codes or args.sentencepiece_model)

@@ -537,10 +537,10 @@
   }
 
   function besideSwitch() {
-    const select = node("select", { id: "beside", "aria-label": "What stands beside", onchange: (event) => choose({ beside: event.target.value }) },
+    const select = node("select", { id: "beside", "aria-label": "What the second panel shows", onchange: (event) => choose({ beside: event.target.value }) },
       node("option", { value: "", text: "nothing" }),
       ...rowsOfMethods.map((row) => node("option", { value: row.label, text: row.label, selected: row.label === state.beside })));
-    return node("div", {}, node("div", { class: "name", text: "Beside" }), select);
+    return node("div", {}, node("div", { class: "name", text: "Second panel" }), select);
   }
 
   function decisionSwitch() {
