@@ -130,8 +130,8 @@ def report_unknown_pieces(name: str, counts: Mapping[str, int]) -> None:
         if unknown > MANY_UNKNOWN * seen:
             note(
                 f"{name}: warning: {unknown} of {seen} {side} pieces are not in the dictionary; "
-                "are text, codes and dictionary those it was trained with? (--bpe-codes or --sentencepiece-model makes pieces of "
-                "words)"
+                "are text, codes and dictionary those it was trained with? "
+                "(--bpe-codes or --sentencepiece-model makes pieces of words)"
             )
 
 
