@@ -110,7 +110,7 @@ were found.</p>"""
     yield f"<h2>Examples</h2><p>{len(examples)} of {counted}; the AER of each is its own.</p>{MARKS}"
     for pair, rates in ((example.pair, example.rates) for example in examples):
         labels = {reading: reading.label(pair.readings[reading.method].shape) for reading in readings}
-        said = ", ".join(f"{html.escape(labels[reading])}: {percent(rate)}" for reading, rate in rates.items())
+        said = "; ".join(f"{html.escape(labels[reading])}: {percent(rate)}" for reading, rate in rates.items())
         source, target = pair.source.words, pair.target.words
         grids = "".join(
             svg_grid(source, target, links_of(pair, reading), soft_of(pair, reading), pair.gold, title=label)
