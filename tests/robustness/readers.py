@@ -469,7 +469,9 @@ DIGEST = b"0123456789abcdef" * 4
 
 
 def readers() -> dict[str, Reader]:
-    """By name. The checkpoints are made here."""
+    """By name. The checkpoints and the published models are made here."""
+    from tests.hosts.marian.damaged import published_readers
+
     checkpoints = Checkpoints()
     talp = b"1-1 2-2 3p3\n\n1-2 2p1 10-12\n"
     naacl = b"0001 1 1 S\n0001 2 2 P 0.5\n2 1 3\n0003 0 1 S\n"
@@ -507,6 +509,7 @@ def readers() -> dict[str, Reader]:
         "numbers of heads": Reader([b"encoder:4,2;cross:1,0", b"decoder:8"], _heads, 5),
         "piece counts": Reader([b"a 10\nb 5\nc 0\n"], _counts, 5),
         "checkpoint": Reader(checkpoints.seeds, checkpoints.take, 2, checkpoints.damage),
+        **published_readers(),
         "dump": Reader([_dump_seed()], _dump, 5, _damaged_dump),
         "choice of readings": Reader([_choice_seed()], _choice, 5),
         "part": Reader([_part_seed()], _part),

@@ -129,7 +129,7 @@ def _array(data: memoryview, kind: Any, shape: tuple[int, ...]) -> np.ndarray:
     """The numbers at the start of ``data`` in this shape."""
     kind = np.dtype(kind)
     count = math.prod(shape)
-    if len(shape) > MOST_DIMENSIONS or any(size < 0 for size in shape) or count * kind.itemsize > len(data):
+    if len(shape) > MOST_DIMENSIONS or any(size < 1 for size in shape) or count * kind.itemsize > len(data):
         raise NormalignError(f"damaged: an array of the shape {' x '.join(map(str, shape[:9]))} in {len(data)} bytes")
     return np.frombuffer(data, kind, count).reshape(shape)
 
@@ -264,7 +264,10 @@ def parse_yaml(data: bytes, name: str) -> dict[str, Any]:
     if len(data) > LONGEST_CONFIG:
         raise NormalignError(f"{name}: {len(data)} bytes are too many for a configuration")
     try:
-        found = yaml.safe_load(data.decode("utf-8")) or {}
+        text = data.decode("utf-8")
+        if "*" in text and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise NormalignError(f"{name}: a configuration with aliases, which may stand for any number of values")
+        found = yaml.safe_load(text) or {}
     except (yaml.YAMLError, ValueError, RecursionError, OverflowError) as error:
         raise NormalignError(f"{name}: not YAML ({' '.join(str(error).split())[:120]})") from None
     if not isinstance(found, dict):

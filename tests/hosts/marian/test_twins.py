@@ -8,9 +8,7 @@ import torch
 
 import fairseq_normalign
 from fairseq_normalign.hosts.marian.modules import sinusoids
-from tests.hosts.marian.mutate import cases
 from tests.hosts.transformers.folders import lines
-from tests.robustness.fuzz import bounded_memory
 
 EXACT, HALF, BYTE = 2e-5, 5e-3, 0.03
 """The most that a weight of a soft alignment may differ: float32; float16 and 16 bits; 8 bits (random weights)."""
@@ -60,11 +58,3 @@ def test_every_format_aligns_as_the_folder_of_transformers(name, twin, expected)
 def test_the_twins_do_align(expected):
     softs = [np.abs(found.soft - found.soft.mean(1, keepdims=True)).max() for found in expected["ct2"]]
     assert min(softs) > BYTE
-
-
-def test_damaged_files_are_read_or_refused_in_one_line(twin, tmp_path):
-    with bounded_memory():
-        for name in ("npz", "bin intgemm8", "ct2 int8"):
-            path = twin(name)
-            content = (path if path.is_file() else path / "model.bin").read_bytes()
-            assert set(cases(content, 100, 1, tmp_path / "case")) == {"read", "refused"}
