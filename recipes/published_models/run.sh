@@ -11,7 +11,7 @@ python -m recipe_steps download "$HERE/files.tsv" --to "$WORK/download" --mirror
 python "$HERE/unpack.py" "$WORK/download" "$WORK"
 
 rows() { # rows NAME LAYERS GOLD FLAGS...: alignments read in several ways, each against the default
-  local name=$1 layers=$2 gold=$3 out=$WORK/$1 layer files
+  local name=$1 layers=$2 gold=$3 out=$WORK/rows/$1 layer files
   shift 3
   mkdir -p "$out"
   made() { # made FILE FLAGS...: one row

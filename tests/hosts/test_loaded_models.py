@@ -81,6 +81,15 @@ def test_a_damaged_model_is_one_line(folder, tmp_path, capsys, verb, names, valu
     assert "\n" not in message
 
 
+def test_what_a_checkpoint_holds_for_its_type_alone_may_be_nan(folder, tmp_path):
+    state = torch.load(folder / "de-en.pt", weights_only=False)
+    state["model"]["encoder.embed_positions._float_tensor"] = torch.tensor([float("nan")])
+    torch.save(state, tmp_path / "older.pt")
+    assert (
+        load(tmp_path / "older.pt", data=folder).align(*PAIR).links == load_from("fairseq", folder).align(*PAIR).links
+    )
+
+
 def test_a_layer_whose_projection_is_zero_is_read_without_nan(folder, tmp_path, capsys):
     path = spoilt(folder, tmp_path / "zero.pt", "decoder.layers.0.encoder_attn.v_proj", 0.0)
     model = load(path, data=folder, layer=1, step="awi")

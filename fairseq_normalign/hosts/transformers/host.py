@@ -191,13 +191,19 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Transfo
         raise NormalignError(f"{model.path}: a model of transformers has its own tokenizer; give no codes or models")
     paths = model.path.split(":")
     models = [_model(path, model) for path in paths]
-    config, generation = models[0].module.config, models[0].module.generation_config
-    sides = [load_tokenizer(paths[0]) for _ in range(2)]
     with library(paths[0]):
-        languages = languages_of(sides[0], config, model.source_lang, model.target_lang, paths[0])
-        codes, _ = (set_languages(side, *languages, paths[0]) for side in sides)
-        source, target = Tokenizer(sides[0]), Tokenizer(sides[1], target=True)
-        front = [] if codes else front_of_source(source, config, *languages, paths[0])
+        return with_text(models, [load_tokenizer(paths[0]) for _ in range(2)], model, text, tags)
+
+
+def with_text(
+    models: Sequence[TransformersModel], sides: Sequence[Any], model: ModelOptions, text: TextOptions, tags: str
+) -> TransformersModels:
+    """Return models that read lines by the tokenizers of both ``sides``; ``model`` names the languages."""
+    config, path = models[0].module.config, model.path.split(":")[0]
+    languages = languages_of(sides[0], config, model.source_lang, model.target_lang, path)
+    codes, _ = (set_languages(side, *languages, path) for side in sides)
+    source, target = Tokenizer(sides[0]), Tokenizer(sides[1], target=True)
+    front = [] if codes else front_of_source(source, config, *languages, path)
     finders = [_finder(text, language) for language in languages]
     options: dict[str, Any] = {"lowercase": text.lowercase, "tags": tags}
     code = codes[str(languages[1])] if codes else None
@@ -208,7 +214,7 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Transfo
         ),
         TokenizerLines(target, words=finders[1], **options),
         languages=languages,
-        start=start_of_target(config, generation, target, code, codes),
+        start=start_of_target(config, models[0].module.generation_config, target, code, codes),
         words=finders[1],
     )
 
