@@ -52,18 +52,16 @@ Pair = tuple[Words, Words] | tuple[Words, Words, Shares | None]
 
 
 class WordNumbers:
-    """Numbers for the beginnings of words, from 0 on in the order in which they come."""
+    """Numbers for the beginnings of words (``stem`` letters; None: all), from 0 on in the order in which they come."""
 
     def __init__(self, stem: int | None = STEM) -> None:
-        """``stem``: how many letters count; None: all."""
         self.numbers: dict[str, int] = {}
         self.stem = stem
 
     def add(self, words: Words) -> np.ndarray:
         """``[words]``: the number of each word; a new word gets the next one."""
-        return np.array(
-            [self.numbers.setdefault(word[: self.stem], len(self.numbers)) for word in words], dtype=np.int32
-        )
+        numbers = self.numbers
+        return np.array([numbers.setdefault(word[: self.stem], len(numbers)) for word in words], dtype=np.int32)
 
     def find(self, words: Words) -> np.ndarray:
         """``[words]``: the number of each word, -1 for one that is not known."""
@@ -84,7 +82,7 @@ class Group:
     """[T, B, S] and [S, B, T]: SHARE_STEPS times the shares of another aligner, in whole numbers."""
 
 
-def grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, max_cells: int) -> list[Group]:
+def _grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, max_cells: int) -> list[Group]:
     """Return the pairs by their lengths, up to ``max_cells``; the cells are numbered later."""
     by_size: dict[tuple[int, int], list[tuple[np.ndarray, np.ndarray, Shares | None]]] = {}
     cells = 0
@@ -114,7 +112,7 @@ def grouped(pairs: Iterable[Pair], source: WordNumbers, target: WordNumbers, max
     return groups
 
 
-def number_cells(groups: Sequence[Group], sources: int, targets: int) -> np.ndarray:
+def _number_cells(groups: Sequence[Group], sources: int, targets: int) -> np.ndarray:
     """Number all pairs of words that meet in a sentence pair, and write the numbers into the groups.
 
     -> sorted ``[word pairs]``: source word * number of target words + target word. A part of the source words is done
@@ -213,10 +211,10 @@ class HmmAligner:
         ``stem``: how many letters of a word count (None: all); ``max_cells``: where to stop, to bound the memory.
         """
         source, target = WordNumbers(stem), WordNumbers(stem)
-        groups = grouped(pairs, source, target, max_cells)
+        groups = _grouped(pairs, source, target, max_cells)
         if not groups:
             raise NormalignError("there is no sentence pair with words on both sides to learn an HMM from")
-        keys = number_cells(groups, len(source.numbers), len(target.numbers))
+        keys = _number_cells(groups, len(source.numbers), len(target.numbers))
         width = len(target.numbers)
         sides = _Side.even(keys // width, width), _Side.even(keys % width, len(source.numbers))
         ends = np.cumsum([group.cells.size for group in groups])
@@ -241,20 +239,16 @@ class HmmAligner:
         if not len(source) or not len(target):
             return np.zeros((len(target), len(source))), np.zeros((len(source), len(target)))
         sources, targets = self._words[0].find(source), self._words[1].find(target)
-        places = self._find(sources[None, :], targets[:, None])
+        keys = sources[None, :] * len(self._words[1].numbers) + targets[:, None]
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        seen = (self._keys[places] == keys) & (sources >= 0) & (targets[:, None] >= 0)
+        places = np.where(seen, places, -1)
         found = []
         for side, others, cells in ((self._sides[0], targets, places), (self._sides[1], sources, places.T)):
             lexicon = np.where(cells >= 0, side.lexicon[cells], UNSEEN).astype(np.float32)
             no_word = np.where(others >= 0, side.no_word[others], UNSEEN).astype(np.float32)
             found.append(_forward_backward(lexicon[:, None, :], no_word[:, None], side.jumps)[0][:, 0])
         return found[0], found[1]
-
-    def _find(self, source: np.ndarray, target: np.ndarray) -> np.ndarray:
-        """Numbers of words that broadcast to ``[T, S]`` -> the number of each pair of words, -1 for an unseen one."""
-        keys = source * len(self._words[1].numbers) + target
-        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        seen = (self._keys[places] == keys) & (source >= 0) & (target >= 0)
-        return np.where(seen, places, -1)
 
 
 def _expected_links(
@@ -270,7 +264,11 @@ def _expected_links(
     texts = (group.target.T, group.source.T)
     given = group.shares or (None, None)
     for side, count, words, cells, shares in zip(sides, counts, texts, (group.cells, turned), given, strict=True):
-        lexicon = side.lexicon[cells] if shares is None else _weighed(side.lexicon[cells], shares)
+        lexicon = side.lexicon[cells]
+        if shares is not None:  # even shares change nothing
+            weights = shares.astype(np.float32) / SHARE_STEPS + SHARE_FLOOR
+            weights *= weights.shape[2] / weights.sum(axis=2, keepdims=True)
+            lexicon = weights * lexicon
         if distances:
             links, nothing, jumps = _forward_backward(lexicon, side.no_word[words], side.jumps)
             count[2][:] += jumps
@@ -284,14 +282,6 @@ def _expected_links(
     if distances:
         return [(forward * backward).ravel()] * 2
     return [forward.ravel(), backward.ravel()]
-
-
-def _weighed(lexicon: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """lexicon ``[T, B, S]``, shares of the same shape in steps -> their product; even shares change nothing."""
-    weights = shares.astype(np.float32) / SHARE_STEPS + SHARE_FLOOR
-    weights *= weights.shape[2] / weights.sum(axis=2, keepdims=True)
-    weights *= lexicon
-    return weights
 
 
 def _forward_backward(

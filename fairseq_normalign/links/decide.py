@@ -50,8 +50,9 @@ def decide(
 
     ``decision`` is one of :data:`DECISIONS`. With ``backward`` [S, T], the soft alignment of the other direction, links
     are decided on what both agree on (see :func:`agree`), and ``decision`` may also be one of
-    :data:`~fairseq_normalign.links.symmetrize.SOFT_SYMMETRIZATIONS`. How sure a link is: how much rows and columns, or
-    the two directions, agree on it; its share of its row where each target word is decided by itself.
+    :data:`~fairseq_normalign.links.symmetrize.SOFT_SYMMETRIZATIONS`. Which of the two is called forward does not
+    matter, but for "agreed-priority". How sure a link is: how much rows and columns, or the two directions, agree on
+    it; its share of its row where each target word is decided by itself.
 
     ``null`` [T] and ``policy`` are those of :func:`best_sources`. Links with an agreement of ``floor`` or less are
     dropped where two directions, or rows and columns in ``grow-diag``, agree.
@@ -62,21 +63,43 @@ def decide(
     >>> decide(np.array([[0.9, 0.1]]), "agreed-intersection", backward=np.array([[1.0], [1.0]]), floor=0.1)[0]
     [(0, 0)]
     """
-    if backward is not None:
-        agreed = agree(soft, backward)
-        return _decide_agreed(agreed, decision, floor), agreed
-    name, _ = parse_decision(decision)
-    best = best_sources(soft, null, policy)
-    shares = normalized(soft)
-    if name == "argmax":
-        return links_of_sources(best), shares
-    linked = best >= 0
-    rows = shares if linked.all() else np.where(linked[:, None], shares, 0)
-    if name == "grow-diag":
-        agreed = agree(rows)
-        return _decide_agreed(agreed, decision, floor), agreed
-    links = _decide(rows, normalized(rows.T), decision)
-    return links, shares if decided_by_rows(decision) else agree(soft)
+    if backward is None:
+        name, _ = parse_decision(decision)
+        best = best_sources(soft, null, policy)
+        shares = normalized(soft)
+        if name == "argmax":
+            return links_of_sources(best), shares
+        linked = best >= 0
+        rows = shares if linked.all() else np.where(linked[:, None], shares, 0)
+        if name != "grow-diag":
+            links = _decide(rows, normalized(rows.T), decision)
+            return links, shares if decided_by_rows(decision) else agree(soft)
+
+    agreed = agree(rows) if backward is None else agree(soft, backward)
+    if decision == "grow-diag":
+        decision = f"{AGREED}{decision}"
+    if not decision.startswith(AGREED):
+        links = _decide(agreed, agreed.T, decision)
+        if decision.startswith("threshold"):  # has its own limit
+            return links, agreed
+    elif decision not in SOFT_SYMMETRIZATIONS:
+        choices = ", ".join(SOFT_SYMMETRIZATIONS)
+        raise NormalignError(f"unknown symmetrization '{decision}'; choose one of {choices}")
+    else:
+        way = decision.removeprefix(AGREED)
+        by_target = links_of_sources(best_sources(agreed))
+        by_source = links_of_sources(best_sources(agreed.T))
+        links = symmetrize(by_target, _turned(by_source), way)
+        if backward is not None and way != "priority":
+            # growing goes from left to right in the source, so a link can depend on which text is the source: those
+            # are kept that join either way
+            same = set(_turned(symmetrize(by_source, _turned(by_target), way)))
+            links = [link for link in links if link in same]
+    return [(source, target) for source, target in links if agreed[target, source] > floor], agreed
+
+
+def _turned(links: list[Link]) -> list[Link]:
+    return [(target, source) for source, target in links]
 
 
 def parse_decision(text: str) -> tuple[str, float]:
@@ -195,8 +218,8 @@ def agree(forward: Array, backward: Array | None = None) -> Array:
     >>> agree(np.array([[0.8, 0.2], [0.3, 0.7]])).round(2).tolist()
     [[0.84, 0.14], [0.2, 0.83]]
     """
-    one = normalized(np.asarray(forward, dtype=np.float64))
-    other = normalized(one.T if backward is None else np.asarray(backward, dtype=np.float64))
+    one = normalized(np.ascontiguousarray(forward, dtype=np.float64))  # rounding depends on the order in memory
+    other = normalized(one.T if backward is None else np.ascontiguousarray(backward, dtype=np.float64))
     support = neighbour_support(agreement(one, other))
     one = normalized(one * support)
     return agreement(one, normalized(one.T if backward is None else other * support.T))
@@ -220,21 +243,6 @@ def neighbour_support(agreed: Array, alone: float = ALONE) -> Array:
     return support
 
 
-def _decide_agreed(agreed: Array, decision: str, floor: float) -> list[Link]:
-    """Return the links with more agreement [T, S] than ``floor``; ``threshold:X`` has its own limit instead."""
-    if decision == "grow-diag":
-        decision = f"{AGREED}{decision}"
-    if not decision.startswith(AGREED):
-        links = _decide(agreed, agreed.T, decision)
-        return links if decision.startswith("threshold") else [(s, t) for s, t in links if agreed[t, s] > floor]
-    if decision not in SOFT_SYMMETRIZATIONS:
-        raise NormalignError(f"unknown symmetrization '{decision}'; choose one of {', '.join(SOFT_SYMMETRIZATIONS)}")
-    by_target = links_of_sources(best_sources(agreed))
-    by_source = [(source, target) for target, source in links_of_sources(best_sources(agreed.T))]
-    links = symmetrize(by_target, by_source, decision.removeprefix(AGREED))
-    return [(source, target) for source, target in links if agreed[target, source] > floor]
-
-
 # -- the decisions ----------------------------------------------------------------------------------------------------
 
 
@@ -244,7 +252,7 @@ def _decide(forward: Array, backward: Array, decision: str) -> list[Link]:
     if name == "mutual":
         return sorted(_mutual(forward, backward))
     if name == "itermax":
-        return sorted(_itermax(forward, backward))
+        return _itermax(forward, backward)
     if name == "mwmf":
         return max_weight_links(agreement(forward, backward))
     if name == "threshold":
@@ -265,7 +273,7 @@ def _mutual(forward: Array, backward: Array) -> set[Link]:
     return found_backward & set(links_of_sources(best_sources(forward)))
 
 
-def _itermax(forward: Array, backward: Array) -> set[Link]:
+def _itermax(forward: Array, backward: Array) -> list[Link]:
     """Mutual argmax, and again among the words it left over (Jalili Sabet et al. 2020, SimAlign).
 
     In the second round a pair of words that are both linked is left out, and one of which one word is linked counts
@@ -273,14 +281,13 @@ def _itermax(forward: Array, backward: Array) -> set[Link]:
     two words or fewer.
     """
     found = _mutual(forward, backward)
-    linked_sources, linked_targets = ({link[side] for link in found} for side in (0, 1))
-    sizes = len(linked_targets), len(linked_sources)
-    if min(forward.shape) <= 2 or sizes[0] == forward.shape[0] or sizes[1] == forward.shape[1]:
-        return found
     target_free, source_free = (np.ones(size) for size in forward.shape)
-    target_free[list(linked_targets)] = source_free[list(linked_sources)] = 0
-    weights = np.array([0.0, DISCOUNT, 1.0])[(target_free[:, None] + source_free).astype(int)]
-    return found | _mutual(forward * weights, backward * weights.T)
+    for source, target in found:
+        target_free[target] = source_free[source] = 0
+    if min(forward.shape) > 2 and target_free.any() and source_free.any():
+        weights = np.array([0.0, DISCOUNT, 1.0])[(target_free[:, None] + source_free).astype(int)]
+        found |= _mutual(forward * weights, backward * weights.T)
+    return sorted(found)
 
 
 def max_weight_links(weights: Array) -> list[Link]:

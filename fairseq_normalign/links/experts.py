@@ -82,7 +82,11 @@ class Expert:
         with np.errstate(divide="ignore"):
             total = np.log(values.sum(axis=-1)) + highest[..., 0]
 
-        nulls = [_share_of_null(soft, null) for soft, null in read]
+        nulls = []  # each as a share of what the words of its row have
+        for soft, null in read:
+            given = np.maximum(soft, 0).sum(axis=-1)
+            nothing = np.zeros_like(given, dtype=np.float64)
+            nulls.append(np.divide(np.maximum(null, 0), given, out=nothing, where=given > 0))
         logs = sum(power * np.log(share + FLOOR) for share, power in zip(nulls, self.exponents, strict=True))
         return normalized(values), np.exp(logs - np.where(np.isfinite(total), total, 0.0))
 
@@ -106,27 +110,28 @@ def parse_expert(text: str, *, method: str = "norms") -> Expert:
     >>> parse_expert("2:awi").readings
     (Reading(method='norms', layer=1, head=None, step='awi'),)
     """
-    found = [_parsed(part.strip(), text, method) for part in text.split(",")]
-    return Expert(tuple(reading for reading, _ in found), tuple(exponent for _, exponent in found))
-
-
-def _parsed(part: str, text: str, method: str) -> tuple[Reading, float]:
-    match = _READING.fullmatch(part)
-    if match is None or match["step"] not in STEPS:
-        raise NormalignError(
-            f"'{part}' in '{text}' is not a reading; write LAYER:STEP or LAYER.HEAD:STEP, for example 1.2:awi, "
-            f"with one of the steps {', '.join(STEPS)}, and ^0.5 after it for an exponent"
+    readings, exponents = [], []
+    for part in map(str.strip, text.split(",")):
+        match = _READING.fullmatch(part)
+        if match is None or match["step"] not in STEPS:
+            raise NormalignError(
+                f"'{part}' in '{text}' is not a reading; write LAYER:STEP or LAYER.HEAD:STEP, for example 1.2:awi, "
+                f"with one of the steps {', '.join(STEPS)}, and ^0.5 after it for an exponent"
+            )
+        layer, head = int(match["layer"]), None if match["head"] is None else int(match["head"])
+        if layer < 1 or head == 0:
+            raise NormalignError(f"'{part}' in '{text}': layers and heads count from 1")
+        try:
+            exponent = float(match["exponent"] or 1)
+        except ValueError:
+            exponent = 0.0
+        if not 0 < exponent <= 10:
+            raise NormalignError(f"'{part}' in '{text}': an exponent is a number above 0, at most 10")
+        readings.append(
+            Reading(match["method"] or method, layer - 1, None if head is None else head - 1, match["step"])
         )
-    layer, head = int(match["layer"]), None if match["head"] is None else int(match["head"])
-    if layer < 1 or head == 0:
-        raise NormalignError(f"'{part}' in '{text}': layers and heads count from 1")
-    try:
-        exponent = float(match["exponent"] or 1)
-    except ValueError:
-        exponent = 0.0
-    if not 0 < exponent <= 10:
-        raise NormalignError(f"'{part}' in '{text}': an exponent is a number above 0, at most 10")
-    return Reading(match["method"] or method, layer - 1, None if head is None else head - 1, match["step"]), exponent
+        exponents.append(exponent)
+    return Expert(tuple(readings), tuple(exponents))
 
 
 def bottom_third(layers: int) -> int:
@@ -150,14 +155,6 @@ def default_expert(layers: int, *, method: str = "norms") -> Expert:
 
 AWO_EXPONENT = 0.5
 """Exponent of the AWO reading, beside an AWI reading that sums over all heads of a layer."""
-
-
-def _share_of_null(soft: np.ndarray, null: np.ndarray) -> np.ndarray:
-    """``[..., T]``: null as a share of what the words of its row have."""
-    total = np.maximum(soft, 0).sum(axis=-1)
-    nothing = np.zeros_like(total, dtype=np.float64)
-    share: np.ndarray = np.divide(np.maximum(null, 0), total, out=nothing, where=total > 0)
-    return share
 
 
 def vote(soft: np.ndarray, links: Iterable[Link], factor: float = VOTE) -> np.ndarray:

@@ -102,40 +102,44 @@ def segment(
     """
     if scheme not in SCHEMES:
         raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(SCHEMES)}")
+    if scheme == "subword_nmt" and not separator:
+        raise NormalignError("the subword separator is empty; subword-nmt's is @@")
     is_special = specials if callable(specials) else frozenset(specials).__contains__
-    special_at = [is_special(piece) for piece in pieces]
-    texts = [
-        piece if special or decode is None else decode(piece) for piece, special in zip(pieces, special_at, strict=True)
-    ]
+    special_at = [position for position, piece in enumerate(pieces) if is_special(piece)]
     words: list[str] = []
     spans: list[Span] = []
-    lost = [position for position, special in enumerate(special_at) if special]
-    for start, stop in _runs(special_at):
-        run = texts[start:stop]
-        inner = _spans_of(run, scheme, separator)
-        if not inner:
-            lost.extend(range(start, stop))
-        for first, last in inner:
-            words.append(_word_of(run[first:last], scheme, separator))
-            spans.append((start + first, start + last))
-    return Segmentation(tuple(words), tuple(spans), tuple(sorted(lost)))
+    for before, stop in itertools.pairwise([-1, *special_at, len(pieces)]):
+        run = [piece if decode is None else decode(piece) for piece in pieces[before + 1 : stop]]
+        if scheme in ("gpt2", "bytebpe"):
+            run = [piece.replace(_GPT2_SPACE, _SPACE) for piece in run]
+        for first, last in itertools.pairwise([*_starts(run, scheme, separator), len(run)]):
+            spans.append((before + 1 + first, before + 1 + last))
+            if scheme == "words":
+                words.append(run[first])
+            elif scheme == "subword_nmt":
+                words.append("".join(p.removesuffix(separator) for p in run[first:last]) or "".join(run[first:last]))
+            else:
+                letters = "".join(run[first:last]).replace(_SPACE, "")
+                is_text = scheme == "sentencepiece"
+                words.append(letters if is_text else bytes_of(letters).decode("utf-8", errors="replace"))
+    covered = set(itertools.chain.from_iterable(itertools.starmap(range, spans)))
+    return Segmentation(tuple(words), tuple(spans), tuple(n for n in range(len(pieces)) if n not in covered))
 
 
-def _runs(special_at: Sequence[bool]) -> list[Span]:
-    """Return the ranges without specials, half-open."""
-    borders = [-1, *(position for position, special in enumerate(special_at) if special), len(special_at)]
-    return [(left + 1, right) for left, right in itertools.pairwise(borders) if right > left + 1]
-
-
-def _spans_of(run: Sequence[str], scheme: str, separator: str) -> list[Span]:
+def _starts(run: Sequence[str], scheme: str, separator: str) -> list[int]:
+    """Return where words start. A piece of marks alone goes to the word after it, or at the end before it."""
     if scheme == "words":
-        return [(position, position + 1) for position in range(len(run))]
+        return list(range(len(run)))
     if scheme == "subword_nmt":
-        if not separator:
-            raise NormalignError("the subword separator is empty; subword-nmt's is @@")
-        starts = [p for p in range(len(run)) if p == 0 or not run[p - 1].endswith(separator)]
-        return _between(starts, len(run))
-    return _marked_spans(run if scheme == "sentencepiece" else [piece.replace(_GPT2_SPACE, _SPACE) for piece in run])
+        return [n for n in range(len(run)) if n == 0 or not run[n - 1].endswith(separator)]
+    for piece in run:
+        if crosses_words(piece):
+            raise NormalignError(f"the piece '{piece}' reaches over the end of a word: it belongs to no single one")
+    bare = [piece.strip(_SPACE) for piece in run]
+    starts = [n for n, piece in enumerate(run) if n == 0 or (piece.startswith(_SPACE) and bare[n - 1])]
+    if starts and not any(bare[starts[-1] :]):
+        starts.pop()
+    return starts
 
 
 def crosses_words(piece: str) -> bool:
@@ -146,37 +150,6 @@ def crosses_words(piece: str) -> bool:
     """
     text = piece.strip(_SPACE)
     return _SPACE in text or bool(text and piece.endswith(_SPACE))
-
-
-def _marked_spans(run: Sequence[str]) -> list[Span]:
-    """Spans where ``▁`` opens a word. A piece of marks alone goes to the word after it, or at the end before it."""
-    bare = [piece.strip(_SPACE) for piece in run]
-    for piece in run:
-        if crosses_words(piece):
-            raise NormalignError(f"the piece '{piece}' reaches over the end of a word: it belongs to no single one")
-    starts: list[int] = []
-    for position, piece in enumerate(run):
-        after_marks_alone = position > 0 and not bare[position - 1]
-        if position == 0 or (piece.startswith(_SPACE) and not after_marks_alone):
-            starts.append(position)
-    if starts and not any(bare[starts[-1] :]):
-        starts.pop()
-    return _between(starts, len(run))
-
-
-def _between(starts: Sequence[int], stop: int) -> list[Span]:
-    return list(itertools.pairwise([*starts, stop]))
-
-
-def _word_of(run: Sequence[str], scheme: str, separator: str) -> str:
-    if scheme == "words":
-        return run[0]
-    if scheme == "subword_nmt":
-        return "".join(piece.removesuffix(separator) for piece in run) or "".join(run)
-    if scheme == "sentencepiece":
-        return "".join(run).replace(_SPACE, "")
-    letters = "".join(run).replace(_SPACE, "").replace(_GPT2_SPACE, "")
-    return bytes_of(letters).decode("utf-8", errors="replace")
 
 
 def bytes_of(text: str) -> bytes:

@@ -58,14 +58,21 @@ def soft_of(pair: ReadPair, reading: Reading, level: str = "word") -> Array | No
     array([[0.5]])
     """
     found = _found(pair, reading)
-    if found.words is not None:
-        return found.words[_layer(found.words, reading)] if level == "word" else None
-    if found.steps is None:
+    layers = found.steps if found.words is None else found.words
+    if layers is None:
         return None
-    steps: Array = found.steps[_layer(found.steps, reading)]
+    if not 0 <= reading.layer < len(layers):
+        raise NormalignError(f"{reading.method}: there is no layer {reading.layer + 1}; it has {len(layers)}")
+    soft: Array = layers[reading.layer]
+    if found.words is not None:
+        return soft if level == "word" else None
     if reading.head is not None:
-        steps = _head(found, reading)
-    return to_words(steps, pair.target.at(level), pair.source.at(level), reading.step)[0]
+        count = found.shape.heads
+        if found.heads is None or not 0 <= reading.head < count:
+            known = f"it has {count}" if count else "its heads were not kept when it was read"
+            raise NormalignError(f"{reading.method}: there is no head {reading.head + 1}; {known}")
+        soft = found.heads[reading.layer, reading.head]
+    return to_words(soft, pair.target.at(level), pair.source.at(level), reading.step)[0]
 
 
 def links_of(pair: ReadPair, reading: Reading, *, threshold: float | None = None, level: str = "word") -> list[Link]:
@@ -92,19 +99,3 @@ def _found(pair: ReadPair, reading: Reading) -> MethodReading:
     if reading.method not in pair.readings:
         raise NormalignError(f"no method '{reading.method}' here; there are {', '.join(pair.readings)}")
     return pair.readings[reading.method]
-
-
-def _layer(array: Array, reading: Reading) -> int:
-    if not 0 <= reading.layer < len(array):
-        raise NormalignError(f"{reading.method}: there is no layer {reading.layer + 1}; it has {len(array)}")
-    return reading.layer
-
-
-def _head(found: MethodReading, reading: Reading) -> Array:
-    count = found.shape.heads
-    head = reading.head or 0
-    if found.heads is None or not 0 <= head < count:
-        known = f"it has {count}" if count else "its heads were not kept when it was read"
-        raise NormalignError(f"{reading.method}: there is no head {head + 1}; {known}")
-    soft: Array = found.heads[reading.layer, head]
-    return soft

@@ -296,9 +296,19 @@ def bootstrap(
     >>> bootstrap([np.array([[1, 1, 1, 1, 1]])], 3, seed=1)[0]["aer"].tolist()
     [0.0, 0.0, 0.0]
     """
-    stacked = _stacked(systems, samples)
-    sums = np.concatenate([weights @ stacked for weights in _resamplings(len(stacked), samples, seed)])
-    sums = sums.reshape(samples, len(systems), -1)
+    if samples < 1:
+        raise NormalignError(f"the number of bootstrap samples is at least 1, not {samples}")
+    if not systems or not len(systems[0]):
+        raise NormalignError("there are no sentences to draw samples from")
+    stacked = np.concatenate(systems, axis=1).astype(np.float64)  # [N, 5 K]
+    sentences = len(stacked)
+    generator = np.random.default_rng(seed)
+    parts = []
+    for many in _chunks(sentences, samples):
+        drawn = generator.integers(sentences, size=(many, sentences)) + np.arange(many)[:, None] * sentences
+        times = np.bincount(drawn.ravel(), minlength=many * sentences).reshape(many, sentences)
+        parts.append(times.astype(np.float64) @ stacked)
+    sums = np.concatenate(parts).reshape(samples, len(systems), -1)
     return [metrics_of(sums[:, system], alpha=alpha) for system in range(len(systems))]
 
 
@@ -338,40 +348,16 @@ def compare_to_first(
         observed = float(value(system.sum(axis=0)) - value(first.sum(axis=0)))
         differences = sampled - resampled[0]
         strayed = np.count_nonzero(np.abs(differences - differences.mean()) >= abs(observed) - _ROUNDING)
-        shuffled = _exchanged(first, system, value, trials, seed)
+        generator = np.random.default_rng(seed)
+        gap = (first - system).astype(np.float64)
+        parts = []  # the differences after exchanging the two systems on a random half of the sentences
+        for many in _chunks(len(first), trials):
+            moved = generator.integers(2, size=(many, len(first)), dtype=np.int8).astype(np.float64) @ gap
+            parts.append(value(system.sum(axis=0) + moved) - value(first.sum(axis=0) - moved))
+        shuffled = np.concatenate(parts)
         as_large = np.count_nonzero(np.abs(shuffled) >= abs(observed) - _ROUNDING)
         comparisons.append(SignificanceTest(observed, (strayed + 1) / (samples + 1), (as_large + 1) / (trials + 1)))
     return comparisons
-
-
-def _exchanged(
-    first: np.ndarray, system: np.ndarray, value: Callable[[np.ndarray], np.ndarray], trials: int, seed: int
-) -> np.ndarray:
-    """``[trials]``: the difference after exchanging the two systems on a random half of the sentences."""
-    generator = np.random.default_rng(seed)
-    gap = (first - system).astype(np.float64)
-    differences = []
-    for many in _chunks(len(first), trials):
-        moved = generator.integers(2, size=(many, len(first)), dtype=np.int8).astype(np.float64) @ gap
-        differences.append(value(system.sum(axis=0) + moved) - value(first.sum(axis=0) - moved))
-    return np.concatenate(differences)
-
-
-def _stacked(systems: Sequence[np.ndarray], samples: int) -> np.ndarray:
-    """``[N, 5 K]``."""
-    if samples < 1:
-        raise NormalignError(f"the number of bootstrap samples is at least 1, not {samples}")
-    if not systems or not len(systems[0]):
-        raise NormalignError("there are no sentences to draw samples from")
-    return np.concatenate(systems, axis=1).astype(np.float64)
-
-
-def _resamplings(sentences: int, samples: int, seed: int) -> Iterator[np.ndarray]:
-    """How often each sentence was drawn: arrays ``[some, sentences]``, ``samples`` rows in all."""
-    generator = np.random.default_rng(seed)
-    for many in _chunks(sentences, samples):
-        drawn = generator.integers(sentences, size=(many, sentences)) + np.arange(many)[:, None] * sentences
-        yield np.bincount(drawn.ravel(), minlength=many * sentences).reshape(many, sentences).astype(np.float64)
 
 
 def _chunks(sentences: int, samples: int) -> Iterator[int]:

@@ -192,7 +192,12 @@ def read_conll(path: str | Path, *, word_column: int = 1, label_column: int = -1
             continue
         if not line.strip():
             if rows:
-                yield _conll_side(rows)
+                ends = list(itertools.accumulate(len(word) + 1 for word, _ in rows))
+                words = [(end - len(word) - 1, end - 1) for end, (word, _) in zip(ends, rows, strict=True)]
+                found = from_bio([label for _, label in rows])
+                spans = [(words[label.words[0]][0], words[label.words[1] - 1][1]) for label in found]
+                labels = [replace(label, characters=span) for label, span in zip(found, spans, strict=True)]
+                yield Side(" ".join(word for word, _ in rows), words, labels)
             rows = []
             continue
         place = f"{display_name(path)}:{number}"
@@ -208,16 +213,6 @@ def read_conll(path: str | Path, *, word_column: int = 1, label_column: int = -1
         if not word or " " in word:
             raise NormalignError(f"{place}: '{word[:40]}' is not one word")
         rows.append((word, label))
-
-
-def _conll_side(rows: Sequence[tuple[str, str]]) -> Side:
-    ends = list(itertools.accumulate(len(word) + 1 for word, _ in rows))
-    words = [(end - len(word) - 1, end - 1) for end, (word, _) in zip(ends, rows, strict=True)]
-    labels = [
-        replace(label, characters=(words[label.words[0]][0], words[label.words[1] - 1][1]))
-        for label in from_bio([label for _, label in rows])
-    ]
-    return Side(" ".join(word for word, _ in rows), words, labels)
 
 
 def write_conll(handle: TextIO, target: Side, labels: Sequence[Label]) -> list[LabelNote]:

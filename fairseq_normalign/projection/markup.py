@@ -165,7 +165,10 @@ def parse_markup(
         if part.kind not in ("text", "protected"):
             tags.append(Tag(part.raw, length, part.kind, part.name))
             continue
-        raw = _unescaped(part.raw) if entities and part.kind == "text" else part.raw
+        raw = part.raw
+        if entities and part.kind == "text":  # references of nine digits and more are text
+            pieces = _LONG_REFERENCE.split(raw)
+            raw = "".join(piece if number % 2 else html.unescape(piece) for number, piece in enumerate(pieces))
         places = [(0, len(raw))] if part.kind == "protected" else find_placeholders(raw) if placeholders else []
         visible = _without(raw, places, spaces=False)[0]
         since = tags[first_tag:] if visible else []
@@ -180,7 +183,19 @@ def parse_markup(
         length += len(raw)
         if visible:
             last, first_tag = visible[-1], len(tags)
-    _pair(tags)
+    around = [-1]
+    for position, partner in enumerate(_partners([(tag.kind, tag.name) for tag in tags])):
+        tag = tags[position]
+        tag.partner = partner
+        if tag.kind == "end" and partner >= 0:
+            around.pop()
+        tag.parent = around[-1]
+        if tag.kind == "start" and partner >= 0:
+            around.append(position)
+            if len(around) > MOST_NESTED + 1:
+                raise NormalignError(f"tags are nested more than {MOST_NESTED} deep")
+        tag.unmatched = partner < 0 and tag.kind in ("start", "end")
+        tag.kind = POINT if partner < 0 else OPEN if tag.kind == "start" else CLOSE
     full = "".join(texts)
     text, hidden = _without(full, found)
     return Marked(text, full, tags, found, hidden)
@@ -264,23 +279,6 @@ def _partners(tags: Sequence[tuple[str, str]]) -> list[int]:
     return partners
 
 
-def _pair(tags: list[Tag]) -> None:
-    """Set the partners, parents and kinds of tags. A tag whose partner is missing stands alone."""
-    around = [-1]
-    for position, partner in enumerate(_partners([(tag.kind, tag.name) for tag in tags])):
-        tag = tags[position]
-        tag.partner = partner
-        if tag.kind == "end" and partner >= 0:
-            around.pop()
-        tag.parent = around[-1]
-        if tag.kind == "start" and partner >= 0:
-            around.append(position)
-            if len(around) > MOST_NESTED + 1:
-                raise NormalignError(f"tags are nested more than {MOST_NESTED} deep")
-        tag.unmatched = partner < 0 and tag.kind in ("start", "end")
-        tag.kind = POINT if partner < 0 else OPEN if tag.kind == "start" else CLOSE
-
-
 def _without(full: str, placeholders: Sequence[Span], *, spaces: bool = True) -> tuple[str, list[Span]]:
     """The text without its placeholders, and what was left out: each of them, with ``spaces`` also one of two spaces
     around it.
@@ -307,9 +305,3 @@ def _without(full: str, placeholders: Sequence[Span], *, spaces: bool = True) ->
         hidden.append((start, end))
         done = end
     return "".join([*texts, full[done:]]), hidden
-
-
-def _unescaped(text: str) -> str:
-    """The text without character references; those of nine digits and more are text."""
-    parts = _LONG_REFERENCE.split(text)
-    return "".join(part if number % 2 else html.unescape(part) for number, part in enumerate(parts))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import NormalignError
@@ -114,8 +114,14 @@ def project_span(pair: LinkedPair, span: Span, *, gaps: str = "main", within: Sp
     if end - start == pair.source_length:
         ranges: tuple[Span, ...] = ((low, high),)
     elif not own:
-        between = None if everything else _between_neighbours(pair, span, low, high)
-        return Projected((between,), guessed=True) if between else Projected(())
+        before, after = pair.nearest_linked[0][start], pair.nearest_linked[1][end]
+        if everything or (before < 0 and after < 0):
+            return Projected(())
+        first = max(low, max(pair.targets[before]) + 1 if before >= 0 else 0)
+        last = min(high, min(pair.targets[after]) if after >= 0 else pair.target_length)
+        if first >= last or pair.linked_before[first] != pair.linked_before[last]:
+            return Projected(())
+        return Projected(((first, last),), guessed=True)
     elif gaps == "close":
         ranges = ((own[0], own[-1] + 1),)
     else:
@@ -150,32 +156,6 @@ def confidence_of(pair: LinkedPair, span: Span, ranges: Sequence[Span]) -> float
     return sum(best) / len(best) if best else 0.0
 
 
-def _between_neighbours(pair: LinkedPair, span: Span, low: int, high: int) -> Span | None:
-    """The unlinked target words between the targets of the nearest linked words before and after the span."""
-    before, after = pair.nearest_linked[0][span[0]], pair.nearest_linked[1][span[1]]
-    if before < 0 and after < 0:
-        return None
-    start = max(low, max(pair.targets[before]) + 1 if before >= 0 else 0)
-    end = min(high, min(pair.targets[after]) if after >= 0 else pair.target_length)
-    if start >= end or pair.linked_before[start] != pair.linked_before[end]:
-        return None
-    return start, end
-
-
-def gold_spans(gold: Gold, source_length: int, longest: int = LONGEST) -> Iterator[Span]:
-    """The ranges of up to ``longest`` source words that all have a sure link.
-
-    >>> list(gold_spans(Gold({(0, 0), (1, 1)}, set()), 3))
-    [(0, 1), (0, 2), (1, 2)]
-    """
-    linked = {source for source, _ in gold.sure}
-    for start in range(source_length):
-        for end in range(start + 1, min(start + longest, source_length) + 1):
-            if end - 1 not in linked:
-                break
-            yield start, end
-
-
 def score_spans(
     pairs: Iterable[tuple[Gold, Sequence[Link], int, int]],
     *,
@@ -183,8 +163,9 @@ def score_spans(
     longest: int = LONGEST,
     contiguous: bool = False,
 ) -> dict[str, float]:
-    """Project every span of every pair (gold, links, source length, target length) through its links and through the
-    sure links of the gold by the same rules, and compare the target words.
+    """Project spans of every pair (gold, links, source length, target length) through its links and through the sure
+    links of the gold by the same rules, and compare the target words. The spans are all ranges of up to ``longest``
+    source words that each have a sure link.
 
     Returns the number of ``spans``, the percentage ``exact`` of those that agree, ``P``, ``R`` and ``F1`` of target
     words in percent, and how many spans are ``lost``. With ``contiguous``, only spans count whose sure links make one
@@ -194,11 +175,13 @@ def score_spans(
     for gold, links, source_length, target_length in pairs:
         sure = LinkedPair(source_length, target_length, sorted(gold.sure))
         given = LinkedPair(source_length, target_length, links)
-        for span in gold_spans(gold, source_length, longest):
-            if contiguous and len(project_span(sure, span, gaps="split").ranges) > 1:
+        for start, end in itertools.combinations(range(source_length + 1), 2):
+            if end - start > longest or not all(sure.targets[start:end]):
+                continue
+            if contiguous and len(project_span(sure, (start, end), gaps="split").ranges) > 1:
                 continue
             ours, theirs = (
-                {word for start, end in project_span(side, span, gaps=gaps).ranges for word in range(start, end)}
+                {word for part in project_span(side, (start, end), gaps=gaps).ranges for word in range(*part)}
                 for side in (given, sure)
             )
             spans, exact, lost = spans + 1, exact + (ours == theirs), lost + (not ours)
