@@ -55,6 +55,16 @@ def test_the_toy_aligns_the_sentences_of_its_grammar():
     assert score(read_gold(toy.FOLDER / "gold.talp", base=1), links).aer < 0.15
 
 
+def test_the_toy_aligns_alike_as_folders_of_transformers(tmp_path):
+    pytest.importorskip("transformers")
+    from fairseq_normalign import load
+
+    texts = [(toy.FOLDER / f"text.{language}").read_text(encoding="utf-8").splitlines() for language in toy.LANGUAGES]
+    pairs = list(zip(*texts, strict=True))[:20]
+    links = [found.links for found in load(*toy.paths(), **toy.LOADING).align_many(pairs)]
+    assert [found.links for found in load(*toy.write_folders(tmp_path), tokenizer="moses").align_many(pairs)] == links
+
+
 def test_the_toy_is_small_and_tells_nothing_of_where_it_was_made():
     assert sum(path.stat().st_size for path in toy.FOLDER.iterdir() if path.is_file()) < 5e6
     for path in toy.paths():
