@@ -151,11 +151,13 @@ class Options(LinksFormat, GoldFormat, BitextOptions, ModelOptions):
         group="what is shown",
     )
     output: Any = output("write figures: a name in .png, .svg or .pdf", default=None, metavar="FIGURE")
-    no_reference: bool = option(default=False, help="no panel of the gold alone in figures")
+    no_reference: bool = option(default=False, help="no panel of the gold alone in figures", group="what is shown")
     html: Any = written("write the page", metavar="PAGE")
     report: Any = written("write a report into a folder that does not exist yet", metavar="FOLDER")
-    title: str = option(default="Word alignments", help="title of the page and of the report")
-    colour: str = option(default="auto", help="colour in the terminal", choices=("auto", "always", "never"))
+    title: str = option(default="Word alignments", help="title of the page and of the report", group="writing")
+    colour: str = option(
+        default="auto", help="colour in the terminal", choices=("auto", "always", "never"), group="what is shown"
+    )
     examples_of: str | None = option(
         default=None, help="whose examples are chosen (norms, or the last method)", metavar="M", group="report"
     )
@@ -383,16 +385,17 @@ def _choices(args: Options, shapes: dict[str, ReadingShape]) -> list[Reading]:
     found = []
     for name in methods:
         shape = shapes[name]
-        layers = range(shape.layers)
+        layers = list(range(shape.layers))
         if shape.layers > 1 and args.layers is None:
             layers = [max(1, round(shape.layers / 3)) - 1]  # a third of the way up
-        elif shape.layers > 1 and args.layers != "all":
+        elif shape.layers > 1 and args.layers is not None and args.layers != "all":
+            layers = []
             for part in args.layers.split(","):
                 if not re.fullmatch(r"\s*\d{1,6}\s*", part) or not 1 <= int(part) <= shape.layers:
                     raise NormalignError(
                         f"--layer {args.layers}: '{part}' is neither 'all' nor a layer from 1 to {shape.layers}"
                     )
-            layers = [int(part) - 1 for part in args.layers.split(",")]
+                layers.append(int(part) - 1)
         head = args.one_head - 1 if args.one_head is not None and shape.kind == "steps" else None
         step = args.one_step or "awi"
         found += [Reading(name, layer, head, step if step in shape.steps else shape.steps[0]) for layer in layers]

@@ -90,7 +90,11 @@ def write_folders(folder: str | Path) -> tuple[Path, Path]:
         tensors["model.encoder.embed_positions.weight"] = positions
         save_file({name: one.clone() for name, one in tensors.items()}, made / "model.safetensors", {"format": "pt"})
 
-        config = {"model_type": "fsmt", "architectures": ["FSMTForConditionalGeneration"], "langs": list(languages)}
+        config: dict[str, object] = {
+            "model_type": "fsmt",
+            "architectures": ["FSMTForConditionalGeneration"],
+            "langs": list(languages),
+        }
         config |= {"src_vocab_size": pieces, "tgt_vocab_size": pieces, "d_model": size, "activation_function": "relu"}
         config |= {"bos_token_id": 0, "pad_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 2}
         config |= {"max_position_embeddings": rows - 2, "scale_embedding": True, "tie_word_embeddings": False}
