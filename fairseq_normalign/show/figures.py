@@ -133,6 +133,7 @@ def figure_of(pair: ReadPair, choices: Sequence[Reading], style: Style | None = 
     # sizes in inches: the cells of a panel, room at its left for words and a wide title, at its top for words
     grid = max(1, len(source)) * _CELL, max(1, len(target)) * _CELL
     columns = min(style.columns, len(panels), max(1, int(_WIDEST / (grid[0] + 1.5))))
+    columns = -(-len(panels) // -(-len(panels) // columns))  # four panels are two rows of two, not three and one
     title = _TITLE * _widest([plain_text(panel.title) for panel in panels], fonts)
     left = max(_widest(target, fonts), title - grid[0]) + 0.3
     top, below = _widest(source, fonts) + 0.15, 0.35
