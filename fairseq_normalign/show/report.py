@@ -141,9 +141,9 @@ def _checked(checked: Sequence[tuple[PairFlags, ReadPair]]) -> Iterator[str]:
     scores = np.array([flags.score for flags, _ in checked])
     yield "<h2>Check of the translations</h2>"
     yield (
-        "<p>The score says how well each target translates its source: higher is better. Compare scores only if the same "
-        "models made them. <b>∅</b> marks words without a partner: target words for which the check found no source, and "
-        "source words for which it found no target.</p>"
+        "<p>The score says how well each target translates its source: higher is better. Compare scores only if the "
+        "same models made them. <b>∅</b> marks words without a partner: target words for which the check found no "
+        "source, and source words for which it found no target.</p>"
     )
     names = ["", "lowest", "lower quarter", "median", "upper quarter", "highest"]
     quartiles = [f"{value:.2f}" for value in np.quantile(scores, [0, 0.25, 0.5, 0.75, 1])]
