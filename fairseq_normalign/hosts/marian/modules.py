@@ -1,10 +1,10 @@
-"""Weights put into modules of ``transformers``: Marian's model, with other norms or an SSRU where needed, or T5."""
+"""Weights put into modules of ``transformers``: mBART with the norms and units that a model has, or T5."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,21 +16,16 @@ from ..transformers.loading import hide_broken_audio
 from .formats import Weights
 
 hide_broken_audio()
-from transformers import (  # noqa: E402  # noqa: E402
+from transformers import (  # noqa: E402
     GenerationConfig,
-    MarianConfig,
-    MarianMTModel,
+    MBartConfig,
+    MBartForConditionalGeneration,
     T5Config,
     T5ForConditionalGeneration,
     UMT5Config,
     UMT5ForConditionalGeneration,
 )
-from transformers.models.marian.modeling_marian import (  # noqa: E402
-    MarianDecoder,
-    MarianDecoderLayer,
-    MarianEncoder,
-    MarianEncoderLayer,
-)
+from transformers.models.bart.modeling_bart import BartDecoderLayer, BartEncoderLayer  # noqa: E402
 
 SIDES = ("encoder", "decoder")
 POSITIONS = 1024
@@ -42,92 +37,32 @@ ACTIVATIONS = ("relu", "gelu_new", "silu", "gelu", "quick_gelu", "tanh", "sigmoi
 MARIAN_ACTIVATIONS = {"relu": "relu", "swish": "silu", "gelu": "quick_gelu"}
 
 
-def _around(norm: nn.Module, first: bool, states: Tensor, sublayer: Callable[[Tensor], Tensor]) -> Tensor:
-    """[B, T, C]: a sublayer with its residual connection, and its norm before it or after both."""
-    return states + sublayer(norm(states)) if first else norm(states + sublayer(states))
-
-
-class EncoderLayer(MarianEncoderLayer):
-    """Marian's, with the norms in either place."""
-
-    def forward(self, hidden_states: Tensor, attention_mask: Tensor | None, **kwargs: Any) -> Tensor:
-        """[B, S, C] -> [B, S, C]."""
-        attend = lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]  # noqa: E731
-        states = _around(self.self_attn_layer_norm, self.norm_first, self.embedding_norm(hidden_states), attend)
-        return _around(
-            self.final_layer_norm, self.norm_first, states, lambda x: self.fc2(self.activation_fn(self.fc1(x)))
-        )
-
-
-class DecoderLayer(MarianDecoderLayer):
-    """Marian's, with the norms in either place, and self-attention or an SSRU."""
-
-    def forward(
-        self,
-        hidden_states: Tensor,
-        attention_mask: Tensor | None = None,
-        encoder_hidden_states: Tensor | None = None,
-        encoder_attention_mask: Tensor | None = None,
-        past_key_values: Any = None,
-        use_cache: bool | None = None,
-        **kwargs: Any,
-    ) -> Tensor:
-        """[B, T, C], [B, S, C] -> [B, T, C]."""
-        first, kwargs = self.norm_first, {"past_key_values": past_key_values, **kwargs}
-        attend = lambda x: self.self_attn(x, attention_mask=attention_mask, **kwargs)[0]  # noqa: E731
-        recall = (lambda x: self.self_attn(x, past_key_values)) if isinstance(self.self_attn, SSRU) else attend
-        states = _around(self.self_attn_layer_norm, first, self.embedding_norm(hidden_states), recall)
-        look = lambda x: self.encoder_attn(  # noqa: E731
-            x, key_value_states=encoder_hidden_states, attention_mask=encoder_attention_mask, **kwargs
-        )[0]
-        states = _around(self.encoder_attn_layer_norm, first, states, look)
-        return _around(self.final_layer_norm, first, states, lambda x: self.fc2(self.activation_fn(self.fc1(x))))
-
-
 class SSRU(nn.Module):
-    """A simpler simple recurrent unit: what some decoders have in place of self-attention."""
+    """A simpler simple recurrent unit: what some decoders have in place of self-attention, and called like it."""
 
     def __init__(self, size: int, layer: int = 0) -> None:
         super().__init__()
         self.layer = layer
         self.input, self.forget = nn.Linear(size, size, bias=False), nn.Linear(size, size)
 
-    def forward(self, states: Tensor, cache: Any = None) -> Tensor:
+    def forward(self, hidden_states: Tensor, past_key_values: Any = None, **_: Any) -> tuple[Tensor, None]:
         """[B, T, C] -> [B, T, C], from the first step on or, with the cells of earlier steps in a cache, after them."""
-        forget = self.forget(states).sigmoid()
-        new = (1 - forget) * self.input(states)
-        past: Any = None if cache is None else cache.self_attention_cache
+        forget = self.forget(hidden_states).sigmoid()
+        new = (1 - forget) * self.input(hidden_states)
+        past: Any = None if past_key_values is None else past_key_values.self_attention_cache
         known = past is not None and past.get_seq_length(self.layer)
         cell, cells = past.layers[self.layer].keys[:, 0, -1] if known else torch.zeros_like(new[:, 0]), []
-        for step in range(states.size(1)):
+        for step in range(new.size(1)):
             cell = forget[:, step] * cell + new[:, step]
             cells.append(cell)
         found = torch.stack(cells, 1)
         if past is not None:
             past.update(found.unsqueeze(1), found.unsqueeze(1), self.layer)
-        return found.relu()
+        return found.relu(), None
 
 
-class _Side:
-    """An encoder or decoder that may have a norm on top of its last layer."""
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        found = super().forward(*args, **kwargs)  # type: ignore[misc]
-        if self.layer_norm is not None:  # type: ignore[attr-defined]
-            found.last_hidden_state = self.layer_norm(found.last_hidden_state)  # type: ignore[attr-defined]
-        return found
-
-
-class Encoder(_Side, MarianEncoder):
-    """Marian's, with a norm on top."""
-
-
-class Decoder(_Side, MarianDecoder):
-    """Marian's, with a norm on top."""
-
-
-class MarianFileModel(MarianMTModel):
-    """A model from a file of Marian or CTranslate2."""
+class PublishedModel(MBartForConditionalGeneration):
+    """A model from a file of Marian or CTranslate2: mBART's, with other parts where the file has them."""
 
 
 def build(weights: Weights, settings: Mapping[str, Any]) -> Any:
@@ -229,7 +164,7 @@ def _of_marian(weights: Weights, settings: Mapping[str, Any]) -> Any:
             norm(f"{ours}.final_layer_norm", f"{theirs}_ffn_ffn")
         state[f"{side}.embed_positions.weight"] = sinusoids(size)
         if "n" in str(options.get("transformer-postprocess-emb") or ""):
-            norm(f"{side}.layers.0.embedding_norm", f"{side}_emb", "_pre")
+            norm(f"{side}.layernorm_embedding", f"{side}_emb", "_pre")
         if "n" in str(options.get("transformer-postprocess-top") or ""):
             norm(f"{side}.layer_norm", f"{side}_top", "")
     bias = arrays.pop("decoder_ff_logit_out_b", np.zeros((1, len(out)), np.float32))
@@ -331,7 +266,7 @@ def _of_ctranslate2(weights: Weights, settings: Mapping[str, Any]) -> Any:
         if f"{side}/layer_norm/gamma" in arrays:
             norm(f"{side}.layer_norm", f"{side}/layer_norm")
         if f"{side}/layernorm_embedding/gamma" in arrays:
-            norm(f"{side}.layers.0.embedding_norm", f"{side}/layernorm_embedding")
+            norm(f"{side}.layernorm_embedding", f"{side}/layernorm_embedding")
         if plain:
             table = f"{side}/position_encodings/encodings"
             known = table in arrays
@@ -398,18 +333,18 @@ def _marian_model(
     norm_first: bool,
     epsilon: float,
     from_zero: bool,
-) -> MarianFileModel:
+) -> PublishedModel:
     """A model of Marian's kind; ``tables``: embeddings of the source and the target, and those of the output layer."""
     size = tables[0].shape[1]
-    _check_heads(heads, size)
-    if any(table.shape[1:] != (size,) for table in tables) or len(tables[1]) != len(tables[2]) != len(bias):
+    for number in heads:
+        if not isinstance(number, int) or not 0 < number <= size or size % number:
+            raise NormalignError(f"{ascii(number)[:20]} heads do not divide {size} channels")
+    if any(table.shape[1:] != (size,) for table in tables) or not len(tables[1]) == len(tables[2]) == len(bias):
         raise NormalignError("its embeddings and its output layer do not fit together")
-    positions = state["encoder.embed_positions.weight"]
     pad = max(len(table) for table in tables)
     with torch.device("meta"):
-        config = MarianConfig(
+        config = MBartConfig(
             vocab_size=pad + 1,
-            decoder_vocab_size=pad + 1,
             d_model=size,
             encoder_layers=_depth(state, r"encoder\.layers\.(\d+)\."),
             decoder_layers=_depth(state, r"decoder\.layers\.(\d+)\."),
@@ -417,10 +352,8 @@ def _marian_model(
             decoder_attention_heads=heads[1],
             encoder_ffn_dim=len(state["encoder.layers.0.fc1.weight"]),
             decoder_ffn_dim=len(state["decoder.layers.0.fc1.weight"]),
-            max_position_embeddings=len(positions),
+            max_position_embeddings=len(state["encoder.embed_positions.weight"]),
             activation_function=activation,
-            scale_embedding=False,
-            share_encoder_decoder_embeddings=False,
             tie_word_embeddings=False,
             pad_token_id=pad,
             eos_token_id=0,
@@ -429,29 +362,30 @@ def _marian_model(
             forced_eos_token_id=None,
             dropout=0.0,
         )
-        model = MarianFileModel(config)
-        for name, kind, layer_kind in (("encoder", Encoder, EncoderLayer), ("decoder", Decoder, DecoderLayer)):
-            side: Any = kind(config)
+        model = PublishedModel(config)
+        for name, scale, layer_kind in zip(SIDES, scales, (BartEncoderLayer, BartDecoderLayer), strict=True):
+            side = getattr(model.model, name)
+            side.embed_tokens.embed_scale = scale
+            for part in ("layernorm_embedding", "layer_norm"):
+                if f"{name}.{part}.weight" not in state:
+                    setattr(side, part, nn.Identity())
             for number in range(len(side.layers)):
-                layer = layer_kind(config) if name == "encoder" else layer_kind(config, layer_idx=number)
-                layer.norm_first = norm_first
-                own_norm = f"{name}.layers.{number}.embedding_norm.weight" in state
-                layer.embedding_norm = nn.LayerNorm(size) if own_norm else nn.Identity()
+                if not norm_first:
+                    side.layers[number] = layer_kind(config, **({"layer_idx": number} if name == "decoder" else {}))
                 if f"{name}.layers.{number}.self_attn.forget.weight" in state:
-                    layer.self_attn = SSRU(size, number)
-                side.layers[number] = layer
-            side.layer_norm = nn.LayerNorm(size) if f"{name}.layer_norm.weight" in state else None
-            side.embed_scale = scales[name == "decoder"]
-            setattr(model.model, name, side)
+                    side.layers[number].self_attn = SSRU(size, number)
+        model.model.shared = model.model.encoder.embed_tokens
     model.generation_config = GenerationConfig.from_model_config(config)
-    rows = {id(table): _with_rows(table, pad + 1) for table in tables}
+    for name in SIDES:  # mBART leaves two rows free in front of its positions
+        state[f"{name}.embed_positions.weight"] = np.pad(state[f"{name}.embed_positions.weight"], ((2, 0), (0, 0)))
     state = {f"model.{name}": array for name, array in state.items()}
+    rows = {id(table): np.pad(table, ((0, pad + 1 - len(table)), (0, 0))) for table in tables}
     for name, table in zip(
         ("model.encoder.embed_tokens", "model.decoder.embed_tokens", "lm_head"), tables, strict=True
     ):
         state[f"{name}.weight"] = rows[id(table)]
-    state["final_logits_bias"] = np.full((1, pad + 1), IMPOSSIBLE, np.float32)
-    state["final_logits_bias"][0, : len(bias)] = bias
+    state["model.shared.weight"] = rows[id(tables[0])]
+    state["final_logits_bias"] = np.pad(bias, (0, pad + 1 - len(bias)), constant_values=IMPOSSIBLE)[None]
     model.pieces, model.starts_from_zero = (len(tables[0]), len(tables[1])), from_zero
     return _filled(model, state, epsilon)
 
@@ -510,19 +444,6 @@ def _t5_model(
         state["shared.weight"] = tables[0]
     model.pieces, model.starts_from_zero = (len(tables[0]), len(tables[1])), False
     return _filled(model, state, epsilon)
-
-
-def _check_heads(heads: Sequence[Any], size: int) -> None:
-    for number in heads:
-        if not isinstance(number, int) or not 0 < number <= size or size % number:
-            raise NormalignError(f"{ascii(number)[:20]} heads do not divide {size} channels")
-
-
-def _with_rows(table: np.ndarray, count: int) -> np.ndarray:
-    """A table with rows of zeros behind it."""
-    made = np.zeros((count, table.shape[1]), np.float32)
-    made[: len(table)] = table
-    return made
 
 
 def _filled(model: Any, state: Mapping[str, np.ndarray], epsilon: float) -> Any:
