@@ -20,11 +20,11 @@ from ..requirements import explained_imports
 from ..version import __version__
 
 VERBS = {
-    "try": "align a sentence pair with the toy that ships with this package",
+    "try": "align a sentence pair with a small model, without data or training",
     "align": "align a bitext by forced decoding",
-    "check": "say which targets do not translate their sources, word by word",
+    "check": "score how well each target translates its source; find words without a partner",
     "translate": "translate lines, and align the translations",
-    "layers": "say which layer to read, without gold",
+    "layers": "choose the layers and heads to read, without gold",
     "compare": "score every layer, head, method and step in one table",
     "score": "score alignments against gold: AER, precision, recall, F",
     "symmetrize": "combine the alignments of two directions",
@@ -33,7 +33,7 @@ VERBS = {
     "lexicon": "list the word pairs of an aligned bitext, with probabilities",
     "baseline": "align with eflomal, fast_align or GIZA++, both directions and symmetrized",
     "view": "show alignments in the terminal, as figures, as an HTML page, or as a report in a folder",
-    "analyze": "say what attention and its heads do with a text",
+    "analyze": "measure what attention and its heads do on a text",
     "completion": "print a script that completes verbs and options in a shell",
     "user-dir": "print the path to pass to fairseq's --user-dir",
 }

@@ -1,4 +1,4 @@
-"""Say what attention and its heads do with a text.
+"""Measure what attention and its heads do on a text.
 
   dispersion   how much ||f(x)|| and ||x|| vary: mean, deviation, coefficient of variation, max, min
   singular     singular values of f in each head; needs no text
