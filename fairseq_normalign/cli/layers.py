@@ -1,7 +1,7 @@
 """Choose the layers and heads to read, without gold, at the step after the word (awi) and at the one before it (awo).
 
-Every layer and head is read on the first pairs of a bitext. Each reading is rated by a lexicon of the same pairs (IBM-1):
-its support is the mean share that the lexicon gives to the linked words. The best reading at awi and the best at awo
+Every layer and head is read on the first pairs of a bitext. A lexicon of the same pairs (IBM-1) rates each reading: its
+support is the mean share that the lexicon gives to the linked words. The best reading at awi and the best at awo
 are multiplied; where one of them has hardly more support than a straight line through the sentence, the other is
 used alone. --save writes the choice to a file that 'normalign align --choice' takes, so that a service chooses once.
 """

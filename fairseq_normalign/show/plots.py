@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,26 +98,19 @@ def draw_dispersion(found: Dispersion) -> Picture:
     """The coefficient of variation of ||f(x)|| in each head, and of ||x|| in each layer."""
     picture = Picture(1, 2)
     heat(picture, 0, [moments.variation for moments in found.transformed], "CV of ||f(x)||")
-    layers = np.arange(1, len(found.inputs) + 1)
-    panel = picture.panels[1]
-    means = [float(moments.variation.mean()) for moments in found.transformed]
-    panel.plot(layers, means, marker="o", color=COLOURS[0], label="||f(x)||, mean of heads")
-    panel.plot(layers, [m.variation[0] for m in found.inputs], marker="s", color=COLOURS[1], label="||x||")
-    _by_layer(panel, layers, "coefficient of variation")
+    transformed = [float(moments.variation.mean()) for moments in found.transformed]
+    curves = {"||f(x)||, mean of heads": transformed, "||x||": [moments.variation[0] for moments in found.inputs]}
+    by_layer(picture, 1, curves, "coefficient of variation", markers="os")
     return picture
 
 
 def draw_categories(found: CategoryShares) -> Picture:
     """Figure 3: alpha and ||alpha f(x)|| by category and layer."""
     picture = Picture(1, 2)
-    layers = np.arange(1, len(found.weights) + 1)
-    for panel, table, title in zip(picture.panels, (found.weights, found.norms), ("α", "||α f(x)||"), strict=True):
-        for place, name in enumerate(found.categories.names):
-            if found.weights[:, place].any():
-                panel.plot(
-                    layers, table[:, place], marker="o", label=plain_text(name), color=COLOURS[place % len(COLOURS)]
-                )
-        _by_layer(panel, layers, title)
+    seen = found.weights.any(axis=0)
+    for place, (table, title) in enumerate(((found.weights, "α"), (found.norms, "||α f(x)||"))):
+        curves = zip(found.categories.names, table.T, seen, strict=True)
+        by_layer(picture, place, {name: shares if there else None for name, shares, there in curves}, title)
     return picture
 
 
@@ -161,18 +154,12 @@ def draw_frequency(found: Frequency) -> Picture:
 def draw_mixing(found: Mixing) -> Picture:
     """The mixing ratio by layer: of each variant, and of each category with the whole block."""
     picture = Picture(1, 2)
-    for place, (variant, moments) in enumerate(found.layers.items()):
-        layers = np.arange(1, len(moments) + 1)
-        means = [float(one.mean[0]) for one in moments]
-        picture.panels[0].plot(layers, means, marker="o", label=variant, color=COLOURS[place])
-        if place + 1 == len(found.layers):
-            for number, name in enumerate(found.categories.names):
-                if any(one.count[number + 1] for one in moments):
-                    values = [float(one.mean[number + 1]) for one in moments]
-                    colour = COLOURS[number % len(COLOURS)]
-                    picture.panels[1].plot(layers, values, marker="o", label=plain_text(name), color=colour)
-            _by_layer(picture.panels[1], layers, f"mixing ratio, {variant}")
-    _by_layer(picture.panels[0], layers, "mixing ratio")
+    means = {variant: np.array([one.mean for one in moments]) for variant, moments in found.layers.items()}
+    by_layer(picture, 0, {variant: table[:, 0] for variant, table in means.items()}, "mixing ratio")
+    variant, moments = list(found.layers.items())[-1]
+    seen = np.any([one.count[1:] for one in moments], axis=0)
+    curves = zip(found.categories.names, means[variant].T[1:], seen, strict=True)
+    by_layer(picture, 1, {name: ratio if there else None for name, ratio, there in curves}, f"mixing ratio, {variant}")
     return picture
 
 
@@ -243,8 +230,21 @@ def heat(
     picture.figure.colorbar(shown, ax=panel, shrink=0.8)
 
 
-def _by_layer(panel: Axes, layers: np.ndarray, title: str) -> None:
-    panel.set_xticks(layers)
+def by_layer(
+    picture: Picture,
+    place: int,
+    curves: Mapping[str, Sequence[float] | np.ndarray | None],
+    title: str,
+    markers: str = "o",
+) -> None:
+    """Draw one curve over the layers for each name; None keeps its colour for a curve that is not there."""
+    panel = picture.panels[place]
+    for number, (name, values) in enumerate(curves.items()):
+        if values is not None:
+            layers = np.arange(1, len(values) + 1)
+            look = {"marker": markers[number % len(markers)], "color": COLOURS[number % len(COLOURS)]}
+            panel.plot(layers, values, label=plain_text(name), **look)
+            panel.set_xticks(layers)
     panel.set_xlabel("layer")
     panel.set_title(title, fontsize=9)
     panel.set_ylim(bottom=0)
