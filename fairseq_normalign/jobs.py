@@ -42,7 +42,7 @@ from concurrent.futures import (
 )
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -73,7 +73,6 @@ LEAVING = 2.0
 
 TextPair = tuple[str, str]
 Count = Callable[[int], object]
-T = TypeVar("T")
 
 
 def nobody(count: int) -> None:
@@ -326,15 +325,31 @@ WORKER = 0
 _LOADED: dict[str, Any] = {}
 _LOADING = threading.Lock()
 
+Answer = tuple[NormalignError | str | None, Any]
+"""The mistake of the user that some work ended in, or None, and its result. It is no exception: executors try those
+again."""
 
-def _called(version: str, known: dict[str, str], payload: bytes) -> tuple[str | NormalignError | None, Any]:
-    """In a worker: do what ``payload`` says; return the user's mistake if there is one, and the result."""
+
+def _answer(
+    models: Any, function: Callable[..., Any], window: Window, arguments: Sequence[object], done: Count
+) -> Answer:
+    """Do the work on a window; a mistake says on which lines."""
+    try:
+        return None, function(models, window, *arguments, done=done)
+    except NormalignError as error:
+        lines = f"lines {window.first + 1} to {window.first + len(window.pairs)}: "
+        said = "" if str(error).startswith(("line ", "sentence ")) else lines
+        return NormalignError(f"{said}{error}", option=error.option), None
+
+
+def _called(version: str, known: dict[str, str], payload: bytes) -> Answer:
+    """In a worker: load the models, if they are not those of the call before, and do what ``payload`` says."""
     machine = socket.gethostname()
     if version != __version__:
         return f"the worker on {machine} has version {__version__} of this package, and not {version}", None
     os.environ.setdefault("MKL_CBWR", "AUTO,STRICT")
     try:
-        setup, function, arguments = pickle.loads(payload)
+        setup, function, window, arguments = pickle.loads(payload)
         for path, expected in known.items():
             if fingerprint(path) != expected:
                 return f"{path}: the file of this name on the worker {machine} has another content", None
@@ -344,9 +359,9 @@ def _called(version: str, known: dict[str, str], payload: bytes) -> tuple[str | 
                 _LOADED.clear()
                 _LOADED[key] = setup.load()
             models = _LOADED[key]
-        return None, function(models, *arguments, done=nobody)
     except NormalignError as error:
         return NormalignError(str(error), option=error.option), None
+    return _answer(models, function, window, arguments, nobody)
 
 
 def _start_worker(numbers: Any, threads: int) -> None:
@@ -381,16 +396,11 @@ class Place:
     tls_cert: str | None = None
     tls_key: str | None = None
 
-    @property
-    def is_here(self) -> bool:
-        """Whether this process does the work itself."""
-        return self.cluster is None and self.processes == 1
-
 
 class Workers:
-    """Calls functions with the models of a setup, here or wherever a :class:`Place` or an executor says.
+    """Do work on windows with the models of a setup, here or wherever a :class:`Place` or an executor says.
 
-    A function is called as ``function(models, *arguments, done=count)``. To be used in a ``with`` block.
+    To be used in a ``with`` block.
     """
 
     def __init__(
@@ -410,9 +420,9 @@ class Workers:
         self._executor: Executor | None = executor
         self._stack = contextlib.ExitStack()
         self._models = models
-        self.is_here = executor is None and self.place.is_here
+        self.is_here = executor is None and self.place.cluster is None and self.place.processes == 1
+        """Whether this process does the work itself."""
         self.ahead = 1 if self.is_here else AHEAD * max(2, self.place.processes)
-        self._known: dict[str, str] | None = None
 
     @property
     def models(self) -> Any:
@@ -421,82 +431,44 @@ class Workers:
             self._models = self.setup.load()
         return self._models
 
-    @property
+    @functools.cached_property
     def known(self) -> dict[str, str]:
         """The fingerprint of every file that the work depends on."""
-        if self._known is None:
-            self._known = {path: fingerprint(path) for path in self.setup.files()}
-        return self._known
+        return {path: fingerprint(path) for path in self.setup.files()}
 
     def __enter__(self) -> Workers:
-        self._open()
+        self.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self._stack.close()
 
-    def _open(self) -> None:
+    def start(self) -> bool:
+        """Start the workers, in place of those that were lost; return whether there are any that are ours to start."""
         if self.is_here or self._given is not None:
-            return
+            return False
         self._stack.close()
         if self.place.cluster is not None:
             self._executor, self.ahead = _cluster(self.place, self._stack)
         else:
             self._executor = _processes(self.place, self._stack)
-
-    def restart(self) -> bool:
-        """Replace workers that were lost; return whether that can be done."""
-        if self._given is not None or self.is_here:
-            return False
-        self._open()
         return True
 
-    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Call a function; a mistake of the user is an error of the future."""
+    def submit(self, function: Callable[..., Any], window: Window, *arguments: object) -> Future[Answer]:
+        """Call ``function(models, window, *arguments, done=count)``."""
         if self._executor is None:
-            here: Future[Any] = Future()
-            here.set_result(self._here(function, arguments, self.done))
+            here: Future[Answer] = Future()
+            here.set_result(_answer(self.models, function, window, arguments, self.done))
             return here
         if isinstance(self._executor, ThreadPoolExecutor):
-            return self._executor.submit(self._here, function, arguments, nobody)
-        payload = pickle.dumps((self.setup, function, arguments))
+            return self._executor.submit(_answer, self.models, function, window, arguments, nobody)
+        payload = pickle.dumps((self.setup, function, window, arguments))
         return self._executor.submit(_called, __version__, self.known, payload)
 
-    def _here(
-        self, function: Callable[..., Any], arguments: tuple[object, ...], done: Count
-    ) -> tuple[NormalignError | None, Any]:
-        try:
-            return None, function(self.models, *arguments, done=done)
-        except NormalignError as error:
-            return error, None
-
-    def call(self, function: Callable[..., T], *arguments: object) -> T:
-        """Call a function and wait for what it returns."""
-        for attempt in itertools.count(1):
-            try:
-                error, result = self.submit(function, *arguments).result()
-            except Exception as lost:
-                if attempt > ATTEMPTS or not is_lost(lost) or not self.restart():
-                    raise _no_workers(lost) from None
-                continue
-            if error is not None:
-                raise error if isinstance(error, NormalignError) else NormalignError(error)
-            found: T = result
-            return found
-        raise AssertionError
-
-
-def is_lost(error: BaseException) -> bool:
-    """Return whether an error says that workers are gone, and not that our code has failed."""
-    known = isinstance(error, (BrokenExecutor, CancelledError, OSError, TimeoutError))
-    return known or type(error).__module__.startswith("distributed")
-
-
-def _no_workers(error: BaseException) -> BaseException:
-    if not is_lost(error):
-        return error
-    reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return NormalignError(f"the workers were lost, and no window was finished in {ATTEMPTS} more attempts: {reason}")
+    def call(self, function: Callable[..., Any], pairs: Sequence[TextPair], *arguments: object) -> Any:
+        """Do some work on the first pairs alone, and wait for its result."""
+        ((_, found),) = mapped(self, function, [Window(0, 0, list(pairs))], *arguments)
+        return found
 
 
 def _processes(place: Place, stack: contextlib.ExitStack) -> Executor:
@@ -531,23 +503,22 @@ def _cluster(place: Place, stack: contextlib.ExitStack) -> tuple[Executor, int]:
         logging.getLogger(name).setLevel(logging.CRITICAL)  # a lost connection is reported in one line, by us
     tls = {"tls_ca_file": place.tls_ca, "tls_client_cert": place.tls_cert, "tls_client_key": place.tls_key}
     given = {name: path for name, path in tls.items() if path is not None}
-    is_file = os.path.isfile(place.cluster)
+    where = {"scheduler_file" if os.path.isfile(place.cluster) else "address": place.cluster}
     try:
-        client = stack.enter_context(
-            Client(
-                **({"scheduler_file": place.cluster} if is_file else {"address": place.cluster}),
-                security=Security(require_encryption=True, **given) if given else None,
-                timeout=20,
-                set_as_default=False,
-            )
-        )
+        security = Security(require_encryption=True, **given) if given else None
+        client = stack.enter_context(Client(**where, security=security, timeout=20, set_as_default=False))
         client.wait_for_workers(1, timeout=60)
         count = sum(client.nthreads().values())
     except (OSError, TimeoutError, ValueError, TypeError, RuntimeError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise NormalignError(f"{place.cluster}: no Dask scheduler with workers can be used there: {reason}") from None
+        raise NormalignError(
+            f"{place.cluster}: no Dask scheduler with workers can be used there: {_said(error)}"
+        ) from None
     executor: Executor = client.get_executor(retries=ATTEMPTS, pure=False)
     return executor, AHEAD * max(2, count)
+
+
+def _said(error: BaseException) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__
 
 
 # -- the job ----------------------------------------------------------------------------------------------------------
@@ -555,10 +526,13 @@ def _cluster(place: Place, stack: contextlib.ExitStack) -> tuple[Executor, int]:
 
 @dataclass
 class _Entry:
+    """A window that is worked on, or waits to be written."""
+
     window: Window
-    name: str
-    future: Future[Any] | None = None
-    part: Part | None = None
+    name: str = ""
+    """Of its part."""
+    future: Future[Answer] | None = None
+    answer: Answer | None = None
 
 
 def mapped(
@@ -571,7 +545,7 @@ def mapped(
     extra: Callable[[Window], tuple[object, ...]] = lambda window: (),
     ahead: int | None = None,
 ) -> Iterator[tuple[Window, Any]]:
-    """Yield each window with ``function(models, window, *arguments, *extra(window))``, in order.
+    """Yield each window with ``function(models, window, *arguments, *extra(window), done=count)``, in order.
 
     At most ``ahead`` windows are worked on or wait at the same time. With ``parts`` a result is a :class:`Part` that
     is kept as soon as it is there; ``job`` is a digest of everything that it depends on beside the window.
@@ -581,112 +555,53 @@ def mapped(
     stream = iter(windows)
     mistake: NormalignError | None = None
     losses = 0
-
-    def start(entry: _Entry) -> None:
-        entry.future = workers.submit(function, entry.window, *arguments, *extra(entry.window))
-
     while True:
-        try:
-            while mistake is None and len(waiting) < limit:
-                try:
-                    window = next(stream, None)
-                except NormalignError as error:  # it is reported when the windows before it are done
-                    mistake = error
-                    break
-                if window is None:
-                    break
-                name = ""
-                if parts is not None:
-                    name = f"{window.number:07d}-{digest(job, window.first, window.pairs, window.beside)}"
-                waiting.append(_Entry(window, name))
-                if parts is None or not (parts.folder / name).is_file():
-                    start(waiting[-1])
-            if not waiting:
+        while mistake is None and len(waiting) < limit:
+            try:
+                window = next(stream, None)
+            except NormalignError as error:  # it is reported when the windows before it are done
+                mistake = error
                 break
-            oldest = waiting[0]
-            if oldest.future is None and oldest.part is None:
-                assert parts is not None
-                oldest.part = parts.read(oldest.name)
-                if oldest.part is None:
-                    start(oldest)
-            while oldest.part is None:
-                running = [entry for entry in waiting if entry.future is not None and entry.part is None]
-                wait([entry.future for entry in running if entry.future], return_when=FIRST_COMPLETED)
-                for entry in running:
-                    if entry.future is not None and entry.future.done():
-                        entry.part = _result(entry)
-                        losses = 0
-                        if parts is not None:
-                            parts.write(entry.name, entry.part)
+            if window is None:
+                break
+            entry = _Entry(window)
+            if parts is not None:
+                entry.name = f"{window.number:07d}-{digest(job, window.first, window.pairs, window.beside)}"
+                part = parts.read(entry.name)
+                entry.answer = None if part is None else (None, part)
+            waiting.append(entry)
+        if not waiting:
+            break
+        try:
+            for entry in waiting:
+                if entry.future is None and entry.answer is None:
+                    entry.future = workers.submit(function, entry.window, *arguments, *extra(entry.window))
+            while waiting[0].answer is None:
+                running = {entry.future: entry for entry in waiting if entry.future and entry.answer is None}
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    error, result = future.result()
+                    if error is not None:
+                        raise error if isinstance(error, NormalignError) else NormalignError(error)
+                    running[future].answer = None, result
+                    losses = 0
+                    if parts is not None:
+                        parts.write(running[future].name, result)
         except Exception as error:
-            if workers.is_here or isinstance(error, NormalignError):
+            is_lost = isinstance(error, (BrokenExecutor, CancelledError, OSError, TimeoutError))
+            if workers.is_here or not (is_lost or type(error).__module__.startswith("distributed")):
                 raise
             losses += 1
-            if not is_lost(error) or losses > ATTEMPTS or not workers.restart():
-                raise _no_workers(error) from None
+            if losses > ATTEMPTS or not workers.start():
+                many = f"the workers were lost, and no window was finished in {ATTEMPTS} more attempts"
+                raise NormalignError(f"{many}: {_said(error)}") from None
             for entry in waiting:
-                if entry.future is not None and entry.part is None:
-                    start(entry)
+                entry.future = None
             continue
-        waiting.popleft()
-        yield oldest.window, oldest.part
+        oldest = waiting.popleft()
+        assert oldest.answer is not None
+        yield oldest.window, oldest.answer[1]
     if mistake is not None:
         raise mistake
-
-
-def _result(entry: _Entry) -> Any:
-    assert entry.future is not None
-    error, result = entry.future.result()
-    if error is not None:
-        first = entry.window.first
-        lines = f"lines {first + 1} to {first + len(entry.window.pairs)}: "
-        option = getattr(error, "option", None)
-        raise NormalignError(f"{'' if str(error).startswith('line ') else lines}{error}", option=option)
-    return result
-
-
-class Outputs:
-    """The files of a job, written in the order of the input; each appears at its place complete, or not at all."""
-
-    def __init__(self, paths: Sequence[str | Path]) -> None:
-        self._stack = contextlib.ExitStack()
-        self._paths = list(paths)
-        self._handles: list[BinaryIO | None] = []
-        self._streams: list[Any] = []
-
-    def __enter__(self) -> Outputs:
-        for path in self._paths:
-            stream = is_stream(path)
-            self._streams.append(self._stack.enter_context(open_output(path)) if stream else None)
-            self._handles.append(None if stream else self._temporary(path))
-        return self
-
-    def _temporary(self, path: str | Path) -> BinaryIO:
-        try:
-            return self._stack.enter_context(tempfile.TemporaryFile(dir=output_place(path).parent))
-        except OSError as error:
-            raise NormalignError(f"{path}: {reason_of(error)}") from None
-
-    def add(self, texts: Sequence[str]) -> None:
-        """Append to each file."""
-        for path, stream, handle, text in zip(self._paths, self._streams, self._handles, texts, strict=True):
-            if stream is not None:
-                stream.write(text)
-                stream.flush()
-                continue
-            assert handle is not None
-            try:
-                handle.write(text.encode())
-            except OSError as error:
-                raise NormalignError(f"{path}: {reason_of(error)}") from None
-
-    def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with self._stack:
-            for path, handle in zip(self._paths, self._handles, strict=True):
-                if kind is None and handle is not None:
-                    handle.seek(0)
-                    with open_binary_output(path) as output:
-                        shutil.copyfileobj(handle, output, 1 << 20)
 
 
 def run(
@@ -705,19 +620,56 @@ def run(
 ) -> Counter[str]:
     """Do the work on every window and write the outputs; return what was counted, 'pairs' among it.
 
+    Each output appears at its place complete, or not at all; what is a pipe or a terminal is written at once.
     ``header``: the start of each output; ``take`` is given each part in order, and ``done`` how many pairs are done;
     the rest as in :func:`mapped`.
     """
     counts: Counter[str] = Counter()
-    with Outputs(outputs) as files:
-        files.add(header or [""] * len(outputs))
+    with contextlib.ExitStack() as stack:
+        handles: list[Any] = []
+        for path in outputs:
+            if is_stream(path):
+                handles.append(stack.enter_context(open_output(path)))
+                continue
+            with _one_line(path):  # a file without a name: nothing stays of it when this process is killed
+                handle = tempfile.TemporaryFile("w+", encoding="utf-8", newline="", dir=output_place(path).parent)
+            stack.callback(_closed, handle)
+            handles.append(handle)
+
+        def add(texts: Sequence[str]) -> None:
+            for path, handle, text in zip(outputs, handles, texts, strict=True):
+                with contextlib.nullcontext() if is_stream(path) else _one_line(path):
+                    handle.write(text)
+                    handle.flush()
+
+        add(header or [""] * len(outputs))
         for window, part in mapped(
             workers, function, windows, *arguments, parts=parts, job=job, extra=extra, ahead=ahead
         ):
             counts.update({"pairs": len(window.pairs), **part.counts})
-            files.add(part.texts)
+            add(part.texts)
             take(part)
             done(counts["pairs"])
+        for path, handle in zip(outputs, handles, strict=True):
+            if not is_stream(path):
+                handle.seek(0)
+                with open_binary_output(path) as output:
+                    shutil.copyfileobj(handle.buffer, output, 1 << 20)
     if parts is not None:
         parts.remove()
     return counts
+
+
+def _closed(handle: Any) -> None:
+    """Close a temporary file, whatever a full disk says to what it still holds."""
+    with contextlib.suppress(OSError):
+        handle.close()
+
+
+@contextlib.contextmanager
+def _one_line(path: str | Path) -> Iterator[None]:
+    """While this lasts, an error of the operating system is one line about ``path``."""
+    try:
+        yield
+    except OSError as error:
+        raise NormalignError(f"{path}: {reason_of(error)}") from None

@@ -229,7 +229,7 @@ def test_a_worker_with_another_file_or_another_version_is_refused(tmp_path, monk
     model = tmp_path / "model"
     model.write_text("one")
     known = {str(model): fingerprint(model)}
-    payload = jobs.pickle.dumps((Nothing(), upper, (next(windows_of(PAIRS, 2)),)))
+    payload = jobs.pickle.dumps((Nothing(), upper, next(windows_of(PAIRS, 2)), ()))
     assert jobs._called(jobs.__version__, known, payload)[0] is None
     assert "has version" in jobs._called("0.0.1", known, payload)[0]
     model.write_text("other")

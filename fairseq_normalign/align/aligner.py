@@ -9,7 +9,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -106,22 +106,16 @@ def load_aligner(options: LoadOptions) -> Aligner:
     return Setup(options).load()
 
 
-def own_device() -> str:
-    """Return the device of this process: its own GPU, if there is any."""
-    if not torch.cuda.is_available():
-        return "cpu"
-    return f"cuda:{jobs.WORKER % torch.cuda.device_count()}"
-
-
 def model_options(options: LoadOptions, *, reverse: bool = False) -> ModelOptions:
     """Return what a host has to know of the model; ``reverse``: of that of the other direction."""
+    own = f"cuda:{jobs.WORKER % torch.cuda.device_count()}" if torch.cuda.is_available() else "cpu"
     replaced = {name: getattr(options, name) for name in ("fixed_dictionary", "lang_dict", "lang_pairs")}
     model = ModelOptions(
         path=str(options.path),
         data=None if options.data is None else str(options.data),
         source_lang=options.source_lang,
         target_lang=options.target_lang,
-        device=options.device or own_device(),
+        device=options.device or own,
         precision=options.precision,
         task_options={name: str(value) for name, value in replaced.items() if value is not None},
     )
@@ -186,17 +180,52 @@ class Aligner:
         """Return the same models that decide by other readings, one for each direction; None leaves one as it is."""
         other = copy.copy(self)
         other.combine = combine or self.combine
-        chosen = [model.reading(expert) for model, expert in zip(self.directions, experts, strict=False)]
-        other.forward, other.backward = [*chosen, *[self.forward, self.backward][len(chosen) :]][:2]  # type: ignore[assignment]
+        forward, backward = [*experts, None, None][:2]
+        other.forward = self.forward.reading(forward)
+        other.backward = None if self.backward is None else self.backward.reading(backward)
         return other
 
     def encode(self, pairs: Sequence[TextPair]) -> Encoded:
         """Return the pairs as each direction reads them; what one of them cannot align, neither does."""
-        return self._both_ways([self.forward.lines(pair) for pair in pairs], pairs)
+        backward = self.backward
+        turned = None if backward is None else [backward.lines((target, source)) for source, target in pairs]
+        found = self._encoded([self.forward.lines(pair) for pair in pairs], turned)
+        for (source, _), pair in zip(pairs, found.forward, strict=True):
+            if pair == DIFFERENT:
+                raise NormalignError(
+                    f"'{source[:60]}': the models of the two directions split this pair into different "
+                    f"{self.forward.level}s, so their links cannot be combined; align each direction by itself"
+                )
+        return found
 
     def encode_lines(self, lines: Sequence[Pair]) -> Encoded:
         """Return pairs that the forward model has read; the backward model reads the same words of their text."""
-        return self._both_ways(list(lines), None)
+        if self.backward is None:
+            return self._encoded(lines, None)
+        host = self.backward.host
+        return self._encoded(
+            lines,
+            [
+                (host.source(target.text, target.places), host.target(source.text, source.places))
+                for source, target in lines
+            ],
+        )
+
+    def _encoded(self, lines: Sequence[Pair], turned: Sequence[Pair] | None) -> Encoded:
+        """``turned``: the same pairs as the backward model reads them."""
+        forward = [self.forward.checked(pair) for pair in lines]
+        if self.backward is None or turned is None:
+            return Encoded(list(lines), forward, None)
+        backward = [self.backward.checked(pair) for pair in turned]
+        level = self.forward.level
+        for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
+            if isinstance(one, str) or isinstance(other, str):
+                forward[number] = backward[number] = one if isinstance(one, str) else other
+            else:
+                counts, others = ([len(line.sentence.at(level).words) for line in pair] for pair in (one, other))
+                if counts != others[::-1]:
+                    forward[number] = backward[number] = DIFFERENT
+        return Encoded(list(lines), forward, backward)
 
     def encode_placed(self, pairs: Sequence[tuple[tuple[str, Sequence[Span]], tuple[str, Sequence[Span]]]]) -> Encoded:
         """Return pairs of lines of which the places of the words are known: links count those."""
@@ -209,31 +238,6 @@ class Aligner:
                         "or does it begin with a language tag? Give natural text, and codes that make pieces of it"
                     )
         return self.encode_lines(lines)
-
-    def _both_ways(self, lines: list[Pair], pairs: Sequence[TextPair] | None) -> Encoded:
-        """``pairs``: what the lines were made of; None: the backward model takes over the places of their words."""
-        forward = [self.forward.checked(pair) for pair in lines]
-        if self.backward is None:
-            return Encoded(lines, forward, None)
-        host = self.backward.host
-        turned: list[Pair] = [
-            (host.source(target.text, target.places), host.target(source.text, source.places))
-            if pairs is None
-            else self.backward.lines((pairs[number][1], pairs[number][0]))
-            for number, (source, target) in enumerate(lines)
-        ]
-        backward = [self.backward.checked(pair) for pair in turned]
-        for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
-            if isinstance(one, str) or isinstance(other, str):
-                backward[number] = forward[number] = one if isinstance(one, str) else other
-            elif _lengths(one, self.forward.level) != _lengths(other, self.forward.level)[::-1]:
-                if pairs is not None:
-                    raise NormalignError(
-                        f"'{pairs[number][0][:60]}': the models of the two directions split this pair into different "
-                        f"{self.forward.level}s, so their links cannot be combined; align each direction by itself"
-                    )
-                backward[number] = forward[number] = DIFFERENT
-        return Encoded(lines, forward, backward)
 
     def align(
         self,
@@ -255,72 +259,64 @@ class Aligner:
         encoded = pairs if isinstance(pairs, Encoded) else self.encode(pairs)
         is_soft = self.backward is None or self.combine in SOFT_SYMMETRIZATIONS
         alone = self.backward is None and posteriors is None and not votes
-        given = self.forward.options.decision
-        decision = None if alone else "argmax" if is_soft else given or "argmax"
+        decision = None if alone else "argmax" if is_soft else self.forward.options.decision or "argmax"
         needs_soft = soft or (is_soft and not alone)
-        forward = self.forward.decide(
-            encoded.forward,
-            soft=needs_soft,
-            read=read,
-            every_layer=every_layer,
-            first=first,
-            decision=decision,
-            done=done,
-        )
-        backward: Sequence[Decided | str | None] = [None] * len(forward)
-        if self.backward is not None and encoded.backward is not None:
-            backward = self.backward.decide(encoded.backward, soft=needs_soft, first=first, decision=decision)
-        results = []
-        for number, (one, other) in enumerate(zip(forward, backward, strict=True)):
-            if isinstance(one, str) or isinstance(other, str):
-                reason = one if isinstance(one, str) else str(other)
-                results.append(Alignment.of(encoded.lines[number], skipped=reason))
-                continue
-            if alone:
-                links, confidence, shares = one.links, one.confidence, one.soft
-            elif is_soft:
-                links, confidence, shares = self._agreed(
-                    one, other, votes[number] if votes else None, posteriors[number] if posteriors else None
-                )
-            else:
-                assert other is not None
-                links, confidence, shares = *self._symmetrized(one, other), None
-            sides = tuple(side.soft for side in (one, other) if side is not None and side.soft is not None)
-            results.append(
-                Alignment.of(
-                    encoded.lines[number],
-                    links,
-                    confidence,
-                    soft=shares if soft else None,
-                    directions=sides if soft else (),
-                    read=one.read,
-                )
+        decided = [
+            self.forward.decide(
+                encoded.forward,
+                soft=needs_soft,
+                read=read,
+                every_layer=every_layer,
+                first=first,
+                decision=decision,
+                done=done,
             )
+        ]
+        if self.backward is not None and encoded.backward is not None:
+            decided.append(self.backward.decide(encoded.backward, soft=needs_soft, first=first, decision=decision))
+        results = []
+        for number, (lines, *found) in enumerate(zip(encoded.lines, *decided, strict=True)):
+            sides = [one for one in found if not isinstance(one, str)]
+            if len(sides) < len(found):
+                results.append(Alignment.of(lines, skipped=next(one for one in found if isinstance(one, str))))
+                continue
+            links, confidence, shares = sides[0].links, sides[0].confidence, sides[0].soft
+            if not alone and is_soft:
+                learned = posteriors[number] if posteriors else None
+                links, confidence, shares = self._agreed(sides, votes[number] if votes else None, learned)
+            elif not alone:
+                links, confidence = self._symmetrized(*sides)
+                shares = None
+            result = Alignment.of(lines, links, confidence, read=sides[0].read)
+            if soft:
+                directions = tuple(one.soft for one in sides if one.soft is not None)
+                result = replace(result, soft=shares, directions=directions)
+            results.append(result)
         return results
 
     def _agreed(
-        self,
-        forward: Decided,
-        backward: Decided | None,
-        votes: Votes | None,
-        learned: tuple[np.ndarray, np.ndarray] | None,
+        self, sides: Sequence[Decided], votes: Votes | None, learned: tuple[np.ndarray, np.ndarray] | None
     ) -> tuple[list[Link], list[float], np.ndarray]:
         """The confidence of a link is the geometric mean of its shares in the two directions."""
-        sides = [_of_linked(one) for one in (forward, backward) if one is not None]
-        if learned is not None:
-            sides = [with_posterior(side, one) for side, one in zip(sides, learned, strict=False)]
-        if votes is not None:
-            links = votes[0], [(target, source) for source, target in votes[-1]]
-            sides = [vote(side, one, self.vote) for side, one in zip(sides, links, strict=False)]
-        if backward is None:
+        softs = []
+        for number, one in enumerate(sides):
+            assert one.soft is not None
+            linked = np.zeros((len(one.soft), 1), dtype=bool)
+            linked[[target for _, target in one.links]] = True
+            soft = np.where(linked, one.soft, 0)  # nothing for target words that the direction leaves unaligned
+            if learned is not None:
+                soft = with_posterior(soft, learned[number])
+            if votes is not None:
+                links = votes[0] if number == 0 else [(target, source) for source, target in votes[-1]]
+                soft = vote(soft, links, self.vote)
+            softs.append(soft)
+        if len(softs) == 1:
             decision, floor = self.forward.options.decision_for(self.forward.expert)
-            found, shares = decide(sides[0], decision, floor=floor)
-            soft = sides[0]
-        else:
-            decision = self.forward.options.decision or self.combine
-            found, shares = decide(sides[0], decision, backward=sides[1], floor=self.floor)
-            soft = shares
-        return found, [float(shares[target, source]) for source, target in found], soft
+            found, shares = decide(softs[0], decision, floor=floor)
+            return found, [float(shares[target, source]) for source, target in found], softs[0]
+        decision = self.forward.options.decision or self.combine
+        found, shares = decide(softs[0], decision, backward=softs[1], floor=self.floor)
+        return found, [float(shares[target, source]) for source, target in found], shares
 
     def _symmetrized(self, forward: Decided, backward: Decided) -> tuple[list[Link], list[float]]:
         """The confidence of a link is the mean of what the two directions give it, nothing where one lacks it."""
@@ -332,37 +328,21 @@ class Aligner:
 
     @contextlib.contextmanager
     def counting(self) -> Iterator[Counter[str]]:
-        """Count, while this lasts, the pieces of each side of the forward model, and those that it does not know."""
+        """Count, while this lasts, the pieces of each side of the forward model, and those that it does not know.
+
+        What was counted before stays as it was: lines may be looked at first and encoded later.
+        """
         counts: Counter[str] = Counter()
-        sides = {"source": self.forward.host.source, "target": self.forward.host.target}
-        before = {name: (side.seen, side.unknown) for name, side in sides.items()}
-        yield counts
-        for name, side in sides.items():
-            counts[f"{name} pieces"] += side.seen - before[name][0]
-            counts[f"unknown {name} pieces"] += side.unknown - before[name][1]
-
-    @contextlib.contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """While this lasts, lines are encoded without being counted: they are looked at before or again."""
-        coders = [coder for model in self.directions for coder in (model.host.source, model.host.target)]
-        before = [(coder, coder.seen, coder.unknown) for coder in coders]
+        coders = {coder for model in self.directions for coder in (model.host.source, model.host.target)}
+        before = {coder: (coder.seen, coder.unknown) for coder in coders}
         try:
-            yield
+            yield counts
         finally:
-            for coder, seen, unknown in before:
+            for name, coder in (("source", self.forward.host.source), ("target", self.forward.host.target)):
+                counts[f"{name} pieces"] += coder.seen - before[coder][0]
+                counts[f"unknown {name} pieces"] += coder.unknown - before[coder][1]
+            for coder, (seen, unknown) in before.items():
                 coder.seen, coder.unknown = seen, unknown
-
-
-def _lengths(pair: Pair, level: str) -> list[int]:
-    return [len(line.sentence.at(level).words) for line in pair]
-
-
-def _of_linked(decided: Decided) -> np.ndarray:
-    """[target, source]: the soft alignment, with nothing for target words that the direction leaves unaligned."""
-    assert decided.soft is not None
-    linked = np.zeros((len(decided.soft), 1), dtype=bool)
-    linked[[target for _, target in decided.links]] = True
-    return np.where(linked, decided.soft, 0)
 
 
 # -- a window of the command ------------------------------------------------------------------------------------------

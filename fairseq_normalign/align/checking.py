@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from ..analysis.translation_check import PairCheck, PairEvidence, SideLogProbs, check_pair
 from ..errors import NormalignError
 from ..files import open_output
-from ..hosts.protocol import Batch, HostModel, Pair
+from ..hosts.protocol import NO_MEMORY, Batch, Pair
 from ..jobs import Bitext, Count, Part, Window, nobody
 from ..links.decide import agree
 from ..links.experts import Expert
+from ..links.pieces import Sentence
+from ..methods.records import ModelView
 from ..methods.rollout import Rollout
 from .aligner import Aligner, Encoded
-from .model import Model
+from .model import Model, numbers_from
 
 LOGITS_AT_ONCE = 2**26
 """Numbers in the output layer's result [N, T + 1, V] that exist at the same time."""
@@ -43,8 +46,9 @@ def check(
     shares = source_shares(aligner.forward, encoded.forward, first) if full else {}
     results: list[Checked] = []
     for number, (pair, result) in enumerate(zip(encoded.lines, found, strict=True)):
-        if result.skipped is not None:
-            results.append(result.skipped)
+        lacks = number not in gains or (other is not None and number not in other) or (full and number not in shares)
+        if result.skipped is not None or lacks:
+            results.append(result.skipped or NO_MEMORY)
             continue
         agreed = result.soft if other is not None and result.soft is not None else agree(*result.directions)
         evidence = PairEvidence(
@@ -80,16 +84,16 @@ def check_window(
 
 def _log_probs(direction: Model, encoded: Sequence[Pair | str], first: int) -> dict[int, SideLogProbs]:
     """Return how probable the target of each pair that can be read is for a model: with its source and without one."""
-    given, blind = (
+    given, alone = (
         piece_log_probs(direction, pairs, first) for pairs in (encoded, with_empty_source(direction, encoded))
     )
     found: dict[int, SideLogProbs] = {}
-    for place, steps in given.items():
-        spans = encoded[place][1].sentence.by_word.spans  # type: ignore[union-attr]
-        words, words_alone = (
-            np.array([one[start:stop].sum() for start, stop in spans]) for one in (steps, blind[place])
-        )
-        found[place] = SideLogProbs(words, words_alone, float(steps.sum()), float(blind[place].sum()), len(steps))
+    for place, pair in enumerate(encoded):
+        if not isinstance(pair, str) and place in given and place in alone:
+            spans, both = pair[1].sentence.by_word.spans, (given[place], alone[place])
+            words, words_alone = (np.array([steps[start:stop].sum() for start, stop in spans]) for steps in both)
+            total, total_alone = (float(steps.sum()) for steps in both)
+            found[place] = SideLogProbs(words, words_alone, total, total_alone, len(given[place]))
     return found
 
 
@@ -101,41 +105,50 @@ def with_empty_source(direction: Model, encoded: Sequence[Pair | str]) -> list[P
 
 def piece_log_probs(direction: Model, encoded: Sequence[Pair | str], first: int) -> dict[int, np.ndarray]:
     """Return [T + 1] log-probabilities of pieces and end for each pair that can be read; the mean of an ensemble's."""
-    found: dict[int, np.ndarray] = {}
+
+    def log_probs(view: ModelView) -> Tensor:
+        return view.log_probs(view.features(view.source_embeddings))
+
     pieces = len(direction.host.inventories()[1].symbols)
     at_once = max(1, min(direction.max_tokens, LOGITS_AT_ONCE // pieces))
-    for places, batch in direction.batches(encoded, names=lambda place: str(first + place + 1), max_tokens=at_once):
-        steps = np.mean([_steps(model, batch) for model in direction.models], axis=0)
-        for row, place in enumerate(places):
-            found[place] = steps[row, : len(batch.targets[row]) + 1]
-    return found
-
-
-def _steps(model: HostModel, batch: Batch) -> np.ndarray:
-    """[N, T + 1]: the log-probability of what each step has to output."""
-    with torch.no_grad(), model.view(batch) as view:
-        steps = view.log_probs(view.features(view.source_embeddings))
-    found: np.ndarray = steps[:, batch.first_step :].double().cpu().numpy()
-    return found
+    return {place: steps for place, steps, _ in _of_steps(direction, encoded, first, log_probs, at_once)}
 
 
 def source_shares(direction: Model, encoded: Sequence[Pair | str], first: int) -> dict[int, np.ndarray]:
-    """Return for each target word the share of the source in what the model computed before it said the word."""
+    """Return for each target word the share of the source in what the model computed before it said the word.
+
+    It is the source's part of the top layer, by rollout; the rest is the target prefix's.
+    """
     found: dict[int, np.ndarray] = {}
-    for places, batch in direction.batches(encoded, names=lambda place: str(first + place + 1)):
-        shares = np.mean([_reach(model, batch) for model in direction.models], axis=0)
-        for row, place in enumerate(places):
-            spans = batch.sentences[row][1].by_word.spans
-            found[place] = np.array([shares[row, start:stop].mean() for start, stop in spans])
+    for place, shares, target in _of_steps(
+        direction, encoded, first, lambda view: Rollout().reach(view.record()).source[-1].sum(-1)
+    ):
+        found[place] = np.array([shares[start:stop].mean() for start, stop in target.by_word.spans])
     return found
 
 
-def _reach(model: HostModel, batch: Batch) -> np.ndarray:
-    """[N, T + 1]: the source's part of the top layer, by rollout; the rest is the target prefix's."""
-    with torch.no_grad(), model.view(batch) as view:
-        reach = Rollout().reach(view.record()).source[-1].sum(-1)
-    found: np.ndarray = reach[:, batch.first_step :].double().cpu().numpy()
-    return found
+def _of_steps(
+    direction: Model,
+    encoded: Sequence[Pair | str],
+    first: int,
+    look: Callable[[ModelView], Tensor],
+    max_tokens: int | None = None,
+) -> Iterator[tuple[int, np.ndarray, Sentence]]:
+    """Look at each pair that can be read; yield its place, [T + 1] numbers and its target.
+
+    ``look`` returns a number for each decoder step of a batch, [N, start + T]; those of an ensemble are averaged.
+    """
+
+    def run(batch: Batch) -> tuple[np.ndarray, Batch]:
+        steps = []
+        for model in direction.models:
+            with torch.no_grad(), model.view(batch) as view:
+                steps.append(look(view)[:, batch.first_step :].double().cpu().numpy())
+        return np.mean(steps, axis=0), batch
+
+    for places, (steps, batch) in direction.batches(encoded, run, names=numbers_from(first), max_tokens=max_tokens):
+        for row, (place, (_, target)) in enumerate(zip(places, batch.sentences, strict=True)):
+            yield place, steps[row, : len(batch.targets[row]) + 1], target
 
 
 def best_pairs(scores: Sequence[float | None], *, share: float | None = None, least: float | None = None) -> list[bool]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from ..analysis.decisions import PairDecisions, check_gold
 from ..analysis.factors import METHODS, Combination, factor_tables
 from ..errors import NormalignError
 from ..hosts.protocol import Pair
-from ..jobs import TextPair
+from ..jobs import Count, TextPair, nobody
 from ..links.decide import Link, best_sources, decide, normalized
 from ..links.experts import AGREEMENT_FLOOR, OWN_AGREEMENT_FLOOR, TWO_LOOKS, Expert
 from ..links.gold import Gold
@@ -22,19 +21,8 @@ from ..links.readings import Reading
 from ..links.score import Counts, count_links
 from ..links.symmetrize import symmetrize
 from ..links.words import to_words
-from .aligner import Aligner, Encoded
+from .aligner import Aligner
 from .model import Model
-from .survey import Survey
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What is told while pairs are read."""
-
-    done: Callable[[int], object] = lambda count: None
-    """Called with the number of pairs after each batch."""
-    on_method: Callable[[str], object] = lambda name: None
-    """Called with the name of each method before it reads a batch."""
 
 
 def measure(
@@ -44,21 +32,38 @@ def measure(
     *,
     soft: bool = False,
     two_looks: str | None = "norms",
-    progress: Progress | None = None,
+    done: Count = nobody,
+    on_method: Callable[[str], object] = lambda name: None,
 ) -> Seed:
     """Return what every layer and head of both directions decides, and what two looks decide.
 
     ``soft`` keeps the soft alignments, which agreement needs. ``two_looks``: the method whose readings are chosen by a
     lexicon of the pairs and multiplied; None, or a method that is not among ``methods``, leaves those rows out.
+    ``done`` is told how many pairs after each batch, ``on_method`` the name of each method before it reads one.
     """
     encoded = aligner.encode(pairs)
-    shown = progress or Progress()
-    forward, speed = _decisions(aligner.forward, encoded.forward, methods, soft, shown)
-    seed = Seed(forward, speed=speed)
-    if aligner.backward is not None and encoded.backward is not None:
-        seed.backward = _decisions(aligner.backward, encoded.backward, methods, soft, shown)[0]
-    if two_looks is not None and two_looks in methods:
-        seed.more = _two_looks(aligner, encoded, seed, two_looks)
+    sides = [side for side in (encoded.forward, encoded.backward) if side is not None]
+    found = [
+        _decisions(model, side, methods, soft, done, on_method)
+        for model, side in zip(aligner.directions, sides, strict=True)
+    ]
+    seconds = aligner.forward.reader.seconds
+    aligned = sum(pair is not None for pair in found[0])
+    seed = Seed(found[0], speed={name: aligned / spent for name, spent in seconds.items()})
+    seed.backward = found[1] if len(found) == 2 else None
+    if two_looks is None or two_looks not in methods:
+        return seed
+
+    experts = [
+        choose_readings([pair for pair in decided if pair is not None], layers=model.layers, method=two_looks).expert
+        for model, decided in zip(aligner.directions, found, strict=True)
+    ]
+    both = aligner.reading(experts, combine="agreed-grow-diag")
+    links = both.align(encoded, read=aligner.backward is not None)
+    alone = [pair.read.links(aligner.forward.level) if pair.read else pair.links for pair in links]
+    seed.more = {(f"{TWO_LOOKS} {both.forward.expert}", "forward"): alone}
+    if aligner.backward is not None:
+        seed.more[f"{TWO_LOOKS} agreed-grow-diag", "both"] = [pair.links for pair in links]
     return seed
 
 
@@ -67,33 +72,19 @@ def _decisions(
     encoded: Sequence[Pair | str],
     methods: Sequence[str],
     soft: bool,
-    progress: Progress,
-) -> tuple[list[PairDecisions | None], dict[str, float]]:
-    """-> the decisions on every pair, and pairs per second by method."""
-    survey = Survey(model, methods)
-    survey.warm_up(encoded)
-    survey.reader.on_method = progress.on_method
-    decisions = survey.decide(encoded, soft=soft, done=progress.done)
-    aligned = sum(pair is not None for pair in decisions)
-    if not aligned:
+    done: Count,
+    on_method: Callable[[str], object],
+) -> list[PairDecisions | None]:
+    """Return the decisions on every pair; the reader of the model knows how long each method took."""
+    first = next((pair for pair in encoded if not isinstance(pair, str)), None)
+    model.decide_every_way([first] if first else [], methods)  # whatever comes first pays for what is made only once
+    model.reader.seconds.clear()
+    model.reader.on_method = on_method
+    decisions = model.decide_every_way(encoded, methods, soft=soft, done=done)
+    model.reader.on_method = lambda name: None
+    if not any(decisions):
         raise NormalignError("none of the pairs can be aligned: each is empty or longer than the model's positions")
-    return decisions, {name: aligned / seconds for name, seconds in survey.reader.seconds.items()}
-
-
-def _two_looks(aligner: Aligner, encoded: Encoded, seed: Seed, method: str) -> dict[tuple[str, str], list[list[Link]]]:
-    """Links by (name, direction): of the forward model alone, and of both directions."""
-    experts = [
-        choose_readings([pair for pair in decided if pair is not None], layers=model.layers, method=method).expert
-        for model, decided in zip(aligner.directions, (seed.forward, seed.backward), strict=False)
-        if decided is not None
-    ]
-    both = aligner.reading(experts, combine="agreed-grow-diag")
-    found = both.align(encoded, read=aligner.backward is not None)
-    name = f"{TWO_LOOKS} {both.forward.expert}"
-    if aligner.backward is None:
-        return {(name, "forward"): [pair.links for pair in found]}
-    alone = [pair.read.links(aligner.forward.level) if pair.read else [] for pair in found]
-    return {(name, "forward"): alone, (f"{TWO_LOOKS} agreed-grow-diag", "both"): [pair.links for pair in found]}
+    return decisions
 
 
 def measure_factors(
@@ -103,12 +94,13 @@ def measure_factors(
     *,
     sampling: Sampling = DEFAULT_SAMPLING,
     name: str = "gold",
-    progress: Progress | None = None,
+    done: Count = nobody,
+    on_method: Callable[[str], object] = lambda name: None,
 ) -> list[Table]:
     """Score every combination of look, method, place, decision and direction: see :mod:`..analysis.factors`.
 
     The best layer and the best head of each model are those with the lowest AER when each word is decided by itself.
-    ``name``: the file of the gold.
+    ``name``: the file of the gold; ``done`` and ``on_method`` are those of :func:`measure`.
     """
     encoded = aligner.encode(pairs)
     directions = [("forward", aligner.forward, encoded.forward, list(golds))]
@@ -117,19 +109,17 @@ def measure_factors(
     sides: dict[str, dict[tuple[str, str, str], Expert]] = {}
     softs: dict[str, list[dict[Expert, tuple[np.ndarray, np.ndarray]]]] = {}
     for which, model, side, its_golds in directions:
-        decided, _ = _decisions(model, side, METHODS, False, progress or Progress())
+        decided = _decisions(model, side, METHODS, False, done, on_method)
         check_gold(name, its_golds, decided)
         sides[which] = _experts_of_factors(model, decided, its_golds)
         experts = list(dict.fromkeys(sides[which].values()))
         softs[which] = [{} for _ in side]
-        for numbers, batch in model.batches(side):
-            read = model.reader.read(batch, [place for one in experts for place in one.places])
-            for number, steps, sentences in zip(numbers, read, batch.sentences, strict=True):
-                source, target = (one.at(model.level) for one in sentences)
-                for expert in experts:
-                    softs[which][number][expert] = expert.combine(
-                        [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
-                    )
+        for number, sentences, steps in model.read_places(side, [place for one in experts for place in one.places]):
+            source, target = (one.at(model.level) for one in sentences)
+            for expert in experts:
+                softs[which][number][expert] = expert.combine(
+                    [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
+                )
 
     null = aligner.forward.options.null
     counts: dict[Combination, Counts] = {}

@@ -45,16 +45,16 @@ def words_of_window(
 
 def learned(parts: Iterable[Part]) -> HmmAligner:
     """Learn an HMM from what :func:`words_of_window` returned."""
-    return HmmAligner.train(_pairs(parts))
 
+    def pairs() -> Iterator[tuple[Words, Words] | tuple[Words, Words, Shares]]:
+        for part in parts:
+            for number, (source, target) in enumerate(part.record):
+                if part.arrays:
+                    yield source, target, (part.arrays[f"{number} forward"], part.arrays[f"{number} backward"])
+                else:
+                    yield source, target
 
-def _pairs(parts: Iterable[Part]) -> Iterator[tuple[Words, Words] | tuple[Words, Words, Shares]]:
-    for part in parts:
-        for number, (source, target) in enumerate(part.record):
-            if part.arrays:
-                yield source, target, (part.arrays[f"{number} forward"], part.arrays[f"{number} backward"])
-            else:
-                yield source, target
+    return HmmAligner.train(pairs())
 
 
 def posteriors_of(hmm: HmmAligner, part: Part) -> Posteriors:

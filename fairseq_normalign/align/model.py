@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
+from ..analysis.decisions import PairDecisions
 from ..errors import note
 from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, HostModel, OutOfMemory, Pair
+from ..hosts.reading import enough_memory
 from ..jobs import Count, TextPair, nobody
-from ..links.decide import Link, decide, normalized
+from ..links.decide import Link, best_sources, decide, normalized
 from ..links.experts import Expert
 from ..links.pieces import Sentence
 from ..links.readings import EACH, Place, Reading
-from ..links.words import BatchOfWords, to_words, to_words_of_batch
+from ..links.words import STEPS, BatchOfWords, to_words, to_words_of_batch
 from ..text.encoding import batches_by_length
 from .options import AlignmentOptions
-from .reader import Reader
+from .reader import Found, Reader
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Read:
 
     def read(self, reading: Reading, level: str = "word") -> np.ndarray:
         """Return one reading by itself, [target, source]; its place must have been read."""
-        return self._at(reading, level)[0]
+        return to_words(self.steps[reading.place], self.target.at(level), self.source.at(level), reading.step)[0]
 
     def links(self, level: str = "word") -> list[Link]:
         """Return the links that the expert decides on."""
@@ -48,26 +52,34 @@ class Read:
         decision, floor = self.options.decision_for(self.expert)
         return decide(soft, decision, null=null, policy=self.options.null, floor=floor)[0]
 
+    def _combined(self, level: str) -> tuple[np.ndarray, np.ndarray]:
+        sides = self.target.at(level), self.source.at(level)
+        return self.expert.combine([to_words(self.steps[one.place], *sides, one.step) for one in self.expert.readings])
+
     @property
     def layers(self) -> np.ndarray:
         """What the first reading's method read of every layer: [layers, T + 1, S]."""
         first = self.expert.readings[0]
-        return self._every(first.method, first.head if len(self.expert.readings) == 1 else None)
+        return np.stack(by_layer(self.steps, first.method, first.head if len(self.expert.readings) == 1 else None))
 
     @property
     def heads(self) -> np.ndarray:
         """What the first reading's method read of every head of every layer: [layers, H, T + 1, S]."""
-        return self._every(self.expert.readings[0].method, EACH)
+        return np.stack(by_layer(self.steps, self.expert.readings[0].method, EACH))
 
-    def _every(self, method: str, head: int | None) -> np.ndarray:
-        places = sorted(place for place in self.steps if place.method == method and place.head == head)
-        return np.stack([self.steps[place] for place in places])
 
-    def _combined(self, level: str) -> tuple[np.ndarray, np.ndarray]:
-        return self.expert.combine([self._at(reading, level) for reading in self.expert.readings])
+def by_layer(found: Mapping[Place, np.ndarray], method: str, head: int | None) -> list[np.ndarray]:
+    """Return what a method read of each layer, the bottom first."""
+    return [found[place] for place in sorted(place for place in found if place.method == method and place.head == head)]
 
-    def _at(self, reading: Reading, level: str) -> tuple[np.ndarray, np.ndarray]:
-        return to_words(self.steps[reading.place], self.target.at(level), self.source.at(level), reading.step)
+
+def numbers_from(first: int) -> Callable[[int], str]:
+    """Return how to call the pair at a place of a list in messages: by its number, the first one's being ``first``.
+
+    >>> numbers_from(0)(2)
+    '3'
+    """
+    return lambda place: str(first + place + 1)
 
 
 class Decided(NamedTuple):
@@ -141,20 +153,42 @@ class Model:
         return [self.checked(self.lines(pair)) for pair in pairs]
 
     def batches(
-        self, encoded: Sequence[Pair | str], *, names: Callable[[int], str] | None = None, max_tokens: int | None = None
-    ) -> Iterator[tuple[list[int], Batch]]:
-        """Return what can be aligned in batches by length, each with the positions of its pairs.
+        self,
+        encoded: Sequence[Pair | str],
+        work: Callable[[Batch], T],
+        *,
+        names: Callable[[int], str] | None = None,
+        max_tokens: int | None = None,
+        done: Count = nobody,
+    ) -> Iterator[tuple[list[int], T]]:
+        """Do some work on what can be aligned, in batches by length; yield each result with the places of its pairs.
 
-        ``names``: how a pair is called in messages, by its position; otherwise by its number, from 1.
+        Where memory runs out for a batch, its pairs are taken one by one; one that is too large alone is left out, with
+        a note. ``names``: how the pair at a place is called in messages, otherwise by its number, from 1; ``done`` is
+        told how many pairs after each batch.
         """
-        places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
-        pairs: list[Pair] = [pair for pair in encoded if not isinstance(pair, str)]
-        sizes = [(len(source), len(target) + 1) for source, target in pairs]
+        names = names or numbers_from(0)
+        there = [(place, pair) for place, pair in enumerate(encoded) if not isinstance(pair, str)]
+        sizes = [(len(source), len(target) + 1) for _, (source, target) in there]
         for chosen in batches_by_length(sizes, max_tokens or self.max_tokens):
-            called = [str(places[one] + 1) if names is None else names(places[one]) for one in chosen]
-            yield [places[one] for one in chosen], self.host.batch([pairs[one] for one in chosen], called)
+            waiting = [chosen]
+            while waiting:
+                now = waiting.pop(0)
+                places = [there[one][0] for one in now]
+                called = [names(place) for place in places]
+                try:
+                    with enough_memory(called):
+                        result = work(self.host.batch([there[one][1] for one in now], called))
+                except OutOfMemory as error:
+                    if len(now) > 1:
+                        waiting += [[one] for one in now]
+                        continue
+                    note(f"{error}; it is left out")
+                else:
+                    yield places, result
+                done(len(now))
 
-    def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> Iterator[Read]:
+    def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> list[Read]:
         """Read the targets of a batch, in their order; with ``every_layer`` the decoder runs to its top."""
         places = list(self.expert.places)
         first = self.expert.readings[0]
@@ -163,8 +197,26 @@ class Model:
             places += [Place(place.method, place.layer, head) for place in self.reader.places(first.method)]
         if heads:
             places += self.reader.places(first.method, heads=True, whole=False)
-        for (source, target), steps in zip(batch.sentences, self.reader.read(batch, places), strict=True):
-            yield Read(source, target, steps, self.expert, self.options)
+        found = self.reader.read(batch, places)
+        return [
+            Read(source, target, steps, self.expert, self.options)
+            for (source, target), steps in zip(batch.sentences, found, strict=True)
+        ]
+
+    def read_places(
+        self,
+        encoded: Sequence[Pair | str],
+        wanted: Iterable[Place],
+        *,
+        names: Callable[[int], str] | None = None,
+        done: Count = nobody,
+    ) -> Iterator[tuple[int, tuple[Sentence, Sentence], Found]]:
+        """Read each pair that can be aligned; yield its place, its source and target, and what was found."""
+        wanted = list(wanted)
+        for places, (sentences, read) in self.batches(
+            encoded, lambda batch: (batch.sentences, self.reader.read(batch, wanted)), names=names, done=done
+        ):
+            yield from zip(places, sentences, read, strict=True)
 
     def decide(
         self,
@@ -181,58 +233,63 @@ class Model:
 
         ``soft``, ``read``, ``every_layer``: what is kept; ``decision``: how links are decided, if not as the options
         say; ``done`` is told how many pairs after each batch. A pair that cannot be aligned has the reason instead.
-        Where memory runs out for a batch, its pairs are read one by one; one that is too large alone is left unaligned.
         """
         usual, floor = self.options.decision_for(self.expert)
+        decision, null = decision or usual, self.options.null
         results: list[Decided | str] = [pair if isinstance(pair, str) else NO_MEMORY for pair in encoded]
-        for places, batch in self.batches(encoded, names=lambda place: str(first + place + 1)):
-            try:
-                reads = list(self.align(batch, every_layer=every_layer))
-            except OutOfMemory as error:
-                if len(places) == 1:
-                    note(f"{error}; it is left unaligned")
-                for place in places if len(places) > 1 else ():
-                    alone = self.decide(
-                        [encoded[place]],
-                        soft=soft,
-                        read=read,
-                        every_layer=every_layer,
-                        first=first + place,
-                        decision=decision,
-                    )
-                    results[place] = alone[0]
-                done(len(places))
-                continue
-            words = self.words(reads)
-            decided = self._argmax(words) if (decision or usual) == "argmax" else None
+        for places, reads in self.batches(
+            encoded,
+            lambda batch: self.align(batch, every_layer=every_layer),
+            names=numbers_from(first),
+            done=done,
+        ):
+            targets = [one.target.at(self.level) for one in reads]
+            sources = [one.source.at(self.level) for one in reads]
+            merged = [
+                to_words_of_batch([one.steps[reading.place] for one in reads], targets, sources, reading.step)
+                for reading in self.expert.readings
+            ]
+            words = BatchOfWords(*self.expert.combine([(one.soft, one.null) for one in merged]), merged[0].sizes)
+            if decision == "argmax":  # for all pairs at once
+                best = words.best(null)
+                best_shares = words.confidence(best).tolist()
             for number, place in enumerate(places):
-                one, kept = words.of(number), reads[number] if read or every_layer else None
-                if decided is not None:
-                    links, confidence = next(decided)
+                matrix = words.of(number)
+                if decision == "argmax":
+                    chosen = enumerate(best[number].tolist())
+                    links = sorted((source, target) for target, source in chosen if source >= 0)
+                    confidence = [best_shares[number][target] for _, target in links]
                 else:
-                    null = words.null[number, : len(one)]
-                    links, shares = decide(one, decision or usual, null=null, policy=self.options.null, floor=floor)
+                    nothing = words.null[number, : len(matrix)]
+                    links, shares = decide(matrix, decision, null=nothing, policy=null, floor=floor)
                     confidence = [float(shares[target, source]) for source, target in links]
-                results[place] = Decided(links, confidence, normalized(one) if soft else None, kept)
-            done(len(places))
+                kept = reads[number] if read or every_layer else None
+                results[place] = Decided(links, confidence, normalized(matrix) if soft else None, kept)
         return results
 
-    def words(self, reads: Sequence[Read]) -> BatchOfWords:
-        """Return what decides for many pairs at once."""
-        targets, sources = (
-            [side.at(self.level) for side in sides]
-            for sides in zip(*((one.target, one.source) for one in reads), strict=True)
-        )
-        found = [
-            to_words_of_batch([one.steps[reading.place] for one in reads], targets, sources, reading.step)
-            for reading in self.expert.readings
-        ]
-        soft, null = self.expert.combine([(one.soft, one.null) for one in found])
-        return BatchOfWords(soft, null, found[0].sizes)
+    def decide_every_way(
+        self, encoded: Sequence[Pair | str], methods: Sequence[str], *, soft: bool = False, done: Count = nobody
+    ) -> list[PairDecisions | None]:
+        """Return what every layer and head of some methods decides for each pair; None where it cannot be aligned.
 
-    def _argmax(self, words: BatchOfWords) -> Iterator[tuple[list[Link], list[float]]]:
-        """The best source word of each target word, for all pairs at once."""
-        best = words.best(self.options.null)
-        for sources, shares in zip(best.tolist(), words.confidence(best).tolist(), strict=True):
-            linked = sorted((source, target, shares[target]) for target, source in enumerate(sources) if source >= 0)
-            yield [(source, target) for source, target, _ in linked], [share for _, _, share in linked]
+        ``soft`` keeps the soft alignments of the layers as well; ``done`` is told how many pairs each batch had.
+        """
+        wanted = [place for name in methods for place in self.reader.places(name, heads=True)]
+        results: list[PairDecisions | None] = [None] * len(encoded)
+        for number, sides, found in self.read_places(encoded, wanted, done=done):
+            source, target = (side.at(self.level) for side in sides)
+            results[number] = pair = PairDecisions(source.words, target.words)
+            for name in methods:
+                layers, heads = by_layer(found, name, None), by_layer(found, name, EACH)
+                pair.means[name] = [float(one.mean()) for one in layers]
+                pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in heads]
+                together = np.concatenate([np.stack(layers), *heads])
+                cuts = np.cumsum([len(layers), *map(len, heads)])[:-1]  # a layer may have lost heads to pruning
+                for step in sorted(self.reader.method(name).steps, key=STEPS.index):
+                    words, null = to_words(together, target, source, step)
+                    best, *best_of_heads = np.split(best_sources(words, null, self.options.null), cuts)
+                    pair.layers[name, step] = list(best)
+                    pair.heads[name, step] = best_of_heads
+                    if soft:
+                        pair.soft[name, step] = list(normalized(words[: len(layers)]))
+        return results

@@ -13,13 +13,12 @@ from ..analysis.comparison import Sampling, Seed, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
 from ..hosts.observer import Observer, check_observed, observe
-from ..hosts.protocol import Batch, Pair
+from ..hosts.protocol import NO_MEMORY, Batch
 from ..jobs import TextPair
 from ..links.gold import Gold
 from ..methods.records import AttentionBlock
 from ..methods.relevance import AlphaBeta, head_relevance, propagate
-from .model import Model
-from .survey import Survey
+from .model import Model, numbers_from
 
 
 class PairObserver(Observer):
@@ -38,10 +37,22 @@ class PairObserver(Observer):
 
     def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
         """Return what attention did on the pairs, in batches."""
-        encoded = self._encode(lines)
+        encoded = self.pair_model.encode(lines)
+        self.skipped.update(pair for pair in encoded if isinstance(pair, str))
+        unread = sum(not isinstance(pair, str) for pair in encoded)
         first, self._lines_before = self._lines_before, self._lines_before + len(lines)
-        for places, batch in self.pair_model.batches(encoded):
-            layers = self._layers_of(batch, mixing)
+
+        def read(batch: Batch) -> tuple[Batch, list[ObservedLayer]]:
+            layers: list[ObservedLayer] = []
+
+            def take(index: int, block: AttentionBlock) -> None:
+                layers.append(observe(block, mixing=mixing))
+
+            self.model.read_layers(batch, range(self.model.count(self.kind)), take, kind=self.kind, blocks=True)
+            return batch, layers
+
+        for places, (batch, layers) in self.pair_model.batches(encoded, read, names=numbers_from(first)):
+            unread -= len(places)
             check_observed(layers, [first + place for place in places])
             source = _numbered(batch.source_tokens, batch.source_padding)
             tokens = batch.decoder_input()
@@ -49,21 +60,7 @@ class PairObserver(Observer):
             target = _numbered(tokens, torch.arange(tokens.size(1)) >= lengths.unsqueeze(1))
             queries = source if self.kind == "encoder" else target
             yield Observed(self.kind, queries, target if self.kind == "decoder" else source, layers)
-
-    def _layers_of(self, batch: Batch, mixing: bool) -> list[ObservedLayer]:
-        layers: list[ObservedLayer] = []
-
-        def take(index: int, block: AttentionBlock) -> None:
-            layers.append(observe(block, mixing=mixing))
-
-        every = range(self.model.count(self.kind))
-        self.model.read_layers(batch, every, take, kind=self.kind, blocks=True)
-        return layers
-
-    def _encode(self, lines: Sequence[TextPair]) -> list[Pair | str]:
-        encoded = self.pair_model.encode(lines)
-        self.skipped.update(pair for pair in encoded if isinstance(pair, str))
-        return encoded
+        self.skipped.update({NO_MEMORY: unread} if unread else {})
 
     def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
         """Return the pieces of both sides, whether they can be aligned or not."""
@@ -89,12 +86,14 @@ LRP_ALPHA = 0.5
 
 def relevance_of_heads(model: Model, pairs: Sequence[TextPair], kind: str) -> list[np.ndarray]:
     """The mean share of each head in the relevance of its layer, over all target words: a layer each, [H]."""
-    host = model.models[0]
-    total, words = None, 0
-    for _, batch in model.batches(model.encode(pairs)):
-        with host.view(batch) as view:
+
+    def relevance(batch: Batch) -> tuple[np.ndarray, int]:
+        with model.models[0].view(batch) as view:
             shares = head_relevance(propagate(view, AlphaBeta(LRP_ALPHA)), view.steps)[kind].cpu().numpy()
-        count = int(view.steps.sum())
+            return shares, int(view.steps.sum())
+
+    total, words = None, 0
+    for _, (shares, count) in model.batches(model.encode(pairs), relevance):
         total = shares * count if total is None else total + shares * count
         words += count
     if total is None:
@@ -106,7 +105,7 @@ def error_of_heads(
     model: Model, pairs: Sequence[TextPair], golds: Sequence[Gold], *, name: str = "gold"
 ) -> dict[tuple[str, str], list[np.ndarray]]:
     """The AER of each head alone by method and step: a layer each, [H]. ``name``: the file of the gold."""
-    decisions = Survey(model, ("weights", "norms")).decide(model.encode(pairs))
+    decisions = model.decide_every_way(model.encode(pairs), ("weights", "norms"))
     check_gold(name, golds, decisions)
     found = compare(golds, [Seed(decisions)], sampling=Sampling(samples=2))
     return {(row.method, row.step): [np.array(layer) for layer in row.aer] for row in found.heads}

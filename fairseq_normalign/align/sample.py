@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..analysis.attention_batch import Inventory
 from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
 from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..errors import NormalignError
-from ..hosts.protocol import Pair
-from ..jobs import Count, TextPair, nobody
+from ..hosts.protocol import OutOfMemory, Pair
+from ..jobs import Count, TextPair, Window, nobody
 from ..links.pieces import Sentence
 from ..methods import method_class
 from .aligner import Aligner
 from .model import Model
-from .survey import Survey
 
 SAMPLE = 500
 """Pairs that readings are chosen by."""
@@ -44,13 +42,13 @@ BETTER = 0.5
 _GLUED = re.compile(r"\w{3,}[.,;:!?]")
 
 
-def look_at(aligner: Aligner, pairs: Sequence[TextPair], choose: bool, *, done: Count = nobody) -> dict[str, list[Any]]:
+def look_at(aligner: Aligner, window: Window, choose: bool, *, done: Count = nobody) -> dict[str, list[Any]]:
     """Look at the first pairs; return readings and what is said of them, if they are to be chosen, and doubts."""
-    choices = choose_readings(aligner, pairs) if choose else []
+    choices = choose_readings(aligner, window.pairs) if choose else []
     return {
         "readings": [str(choice.expert) for choice in choices],
         "said": sentences_of_choices(choices),
-        "doubts": [asdict(doubt) for doubt in doubts_of_both(aligner, pairs)],
+        "doubts": [asdict(doubt) for doubt in doubts_of_both(aligner, window.pairs)],
     }
 
 
@@ -59,7 +57,7 @@ def choose_readings(aligner: Aligner, pairs: Sequence[TextPair], *, sample: int 
 
     Every layer and head is read on them in both steps; a lexicon of the same pairs judges, so no gold is needed.
     """
-    with aligner.uncounted():
+    with aligner.counting():
         encoded = aligner.encode(pairs[:sample])
     sides = zip(aligner.directions, (encoded.forward, encoded.backward or []), strict=False)
     return [choose_by_pairs(model, side) for model, side in sides]
@@ -70,7 +68,7 @@ def choose_by_pairs(model: Model, encoded: Sequence[Pair | str]) -> ReadingChoic
     method = model.options.method
     if not method_class(method).layerwise:
         raise NormalignError(f"the method '{method}' looks at the whole model: it has no layers to choose from")
-    decided = Survey(model, [method]).decide(encoded)
+    decided = model.decide_every_way(encoded, [method])
     return choose_by_decisions([pair for pair in decided if pair is not None], layers=model.layers, method=method)
 
 
@@ -104,60 +102,57 @@ class Doubt:
 
 def doubts_of_both(aligner: Aligner, pairs: Sequence[TextPair]) -> list[Doubt]:
     """Return what is wrong with the first of these pairs, and whether the second model translates the same way."""
-    with aligner.uncounted():
-        found = _doubts(aligner.forward, pairs)
-        if aligner.backward is None or any(doubt.kind == TURNED for doubt in found):
-            return found
-        turned = [(target, source) for source, target in pairs[:SCORED]]
-        encoded = [pair for pair in aligner.backward.encode(turned) if not isinstance(pair, str)]
-        scored = _better_exchanged(aligner.backward, encoded, turned)
-    if scored is not None:
-        seen = "the model of the other direction finds the text more probable in the direction of the first"
-        found.append(Doubt(SAME_WAY, f"{seen} ({scored})"))
+    with aligner.counting():
+        model = aligner.forward
+        encoded = [pair for pair in model.encode(pairs[:DOUBTED]) if not isinstance(pair, str)]
+        coders = zip(
+            ("source", "target"), (model.host.source, model.host.target), model.host.inventories(), strict=True
+        )
+        found = []
+        for place, (side, coder, known) in enumerate(coders):
+            found += _doubts_of_side(side, [pair[place].sentence for pair in encoded], known.symbols, coder.scheme)
+        scored = _better_exchanged(model, pairs[:SCORED])
+        if scored is not None:
+            seen = "the model finds the text more probable with its sides exchanged"
+            found.append(Doubt(TURNED, f"{seen} ({scored})"))
+        elif aligner.backward is not None:
+            scored = _better_exchanged(aligner.backward, [(target, source) for source, target in pairs[:SCORED]])
+            if scored is not None:
+                seen = "the model of the other direction finds the text more probable in the direction of the first"
+                found.append(Doubt(SAME_WAY, f"{seen} ({scored})"))
     return found
 
 
-def _doubts(model: Model, pairs: Sequence[TextPair]) -> list[Doubt]:
-    encoded = [pair for pair in model.encode(pairs[:DOUBTED]) if not isinstance(pair, str)]
+def _doubts_of_side(side: str, lines: Sequence[Sentence], known: Sequence[str], scheme: str) -> list[Doubt]:
+    """``known``: the pieces that the model knows."""
     found = []
-    for place, (side, pieces) in enumerate(zip(("source", "target"), model.host.inventories(), strict=True)):
-        lines = [pair[place].sentence for pair in encoded]
-        scheme = (model.host.source, model.host.target)[place].scheme
-        found += [doubt for doubt in (_cased(side, lines, pieces), _glued(side, lines, pieces, scheme)) if doubt]
-    scored = _better_exchanged(model, encoded, pairs[:SCORED])
-    if scored is not None:
-        found.append(Doubt(TURNED, f"the model finds the text more probable with its sides exchanged ({scored})"))
-    return found
-
-
-def _cased(side: str, lines: Sequence[Sentence], known: Inventory) -> Doubt | None:
-    """Return a doubt where pieces have capital letters that the dictionary hardly has; words may differ in case."""
-    letters = [piece for piece in known.symbols if any(letter.isalpha() for letter in piece)]
+    letters = [piece for piece in known if any(letter.isalpha() for letter in piece)]
     capital = sum(piece != piece.lower() for piece in letters)
     pieces = [piece for line in lines for piece in line.by_piece.words]
     cased = sum(piece != piece.lower() for piece in pieces)
-    if not letters or capital > FEW_CASED_PIECES * len(letters) or cased <= MANY_CASED_PIECES * len(pieces):
-        return None
-    share = f"{cased} of {len(pieces)} {side} pieces"
-    return Doubt(CASED, f"{share} have capital letters, which the model's dictionary hardly has")
+    if letters and capital <= FEW_CASED_PIECES * len(letters) and cased > MANY_CASED_PIECES * len(pieces):
+        share = f"{cased} of {len(pieces)} {side} pieces"
+        found.append(Doubt(CASED, f"{share} have capital letters, which the model's dictionary hardly has"))
 
-
-def _glued(side: str, lines: Sequence[Sentence], known: Inventory, scheme: str) -> Doubt | None:
     words = [word for line in lines for word in line.by_word.words]
     glued = sum(_GLUED.fullmatch(word) is not None for word in words)
-    apart = {".", ","} <= set(known.symbols) and scheme in SCHEMES_OF_WORDS
-    if not apart or glued <= MANY_GLUED_WORDS * len(words):
-        return None
-    return Doubt(GLUED, f"{glued} of {len(words)} {side} words end in punctuation, which the model knows as words")
+    apart = {".", ","} <= set(known) and scheme in SCHEMES_OF_WORDS
+    if apart and glued > MANY_GLUED_WORDS * len(words):
+        share = f"{glued} of {len(words)} {side} words"
+        found.append(Doubt(GLUED, f"{share} end in punctuation, which the model knows as words"))
+    return found
 
 
-def _better_exchanged(model: Model, encoded: Sequence[Pair], pairs: Sequence[TextPair]) -> str | None:
+def _better_exchanged(model: Model, pairs: Sequence[TextPair]) -> str | None:
     """Return both log-probabilities, for a person, if the text is clearly more probable with its sides exchanged."""
-    exchanged = [pair for pair in model.encode([(t, s) for s, t in pairs]) if not isinstance(pair, str)]
-    if not encoded or not exchanged:
+    both = pairs, [(target, source) for source, target in pairs]
+    encoded = [[pair for pair in model.encode(some) if not isinstance(pair, str)] for some in both]
+    if not all(encoded):
         return None
-    scores = [model.host.scores(some[:SCORED]) for some in (list(encoded), exchanged)]
-    as_given, turned = (sum(one) / len(one) for one in scores)
+    try:
+        as_given, turned = (sum(scores) / len(scores) for scores in map(model.host.scores, encoded))
+    except OutOfMemory:  # the reader says which pair is too large
+        return None
     if not (math.isfinite(as_given) and turned > as_given + BETTER):  # NaN is for the reader to report
         return None
     return f"{turned:.1f} against {as_given:.1f} nats per piece"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..alignment import Alignment
-from ..hosts.protocol import EMPTY, TOO_LONG, Hypothesis, Pair
+from ..hosts.protocol import EMPTY, TOO_LONG, Pair
 from ..jobs import Count, nobody
 from ..text.encoding import Line, batches_by_length
 from .aligner import Aligner
@@ -41,12 +41,10 @@ def translate(
         chosen = [places[position] for position in batch]
         found = model.host.translate([lines[place] for place in chosen], beam=beam, nbest=nbest)
         for place, hypotheses in zip(chosen, found, strict=True):
-            results[place] = _aligned(aligner, sources[place], hypotheses, read)
+            pairs: list[Pair] = [(sources[place], hypothesis.target) for hypothesis in hypotheses]
+            alignments = aligner.align(aligner.encode_lines(pairs), soft=read, read=read)
+            results[place] = [
+                replace(one, score=hypothesis.score) for one, hypothesis in zip(alignments, hypotheses, strict=True)
+            ]
         done(len(chosen))
     return results
-
-
-def _aligned(aligner: Aligner, source: Line, hypotheses: Sequence[Hypothesis], read: bool) -> list[Alignment]:
-    pairs: list[Pair] = [(source, hypothesis.target) for hypothesis in hypotheses]
-    found = aligner.align(aligner.encode_lines(pairs), soft=read, read=read)
-    return [replace(one, score=hypothesis.score) for one, hypothesis in zip(found, hypotheses, strict=True)]

@@ -115,7 +115,7 @@ def run(args: Options) -> None:
     ways, added = _check(args)
     methods = method_list(args.methods)
     from ..align.aligner import load_aligner
-    from ..align.comparing import Progress, measure, measure_factors
+    from ..align.comparing import measure, measure_factors
 
     # files whose words are those that links count help to tell the base of an alignment file
     split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
@@ -133,8 +133,9 @@ def run(args: Options) -> None:
     if args.factors:
         aligner = loaded(args.paths[0], args.reverses[0] if args.reverses else args.reverses)
         with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar:
-            progress = Progress(bar.update, bar.set_postfix_str)
-            tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold, progress=progress)
+            tables = measure_factors(
+                aligner, pairs, golds, sampling=sampling, name=args.gold, done=bar.update, on_method=bar.set_postfix_str
+            )
         style = "json" if args.json else args.style
         text = render_tables(tables, style, f"factors|{signature}", more="more in --style tsv")
     else:
@@ -150,8 +151,9 @@ def run(args: Options) -> None:
             aligner = loaded(path, reverse)
             soft = reverse is not None and any(way in SOFT_SYMMETRIZATIONS for way in ways)
             with progress_bar(args, len(pairs) * (1 if reverse is None else 2), " pairs") as bar:
-                progress = Progress(bar.update, bar.set_postfix_str)
-                seeds.append(measure(aligner, pairs, methods, soft=soft, progress=progress))
+                seeds.append(
+                    measure(aligner, pairs, methods, soft=soft, done=bar.update, on_method=bar.set_postfix_str)
+                )
             check_gold(args.gold, golds, seeds[-1].forward)
             warn_of_unknown_pieces("normalign compare", aligner)
         found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)

@@ -30,7 +30,7 @@ def pairs(bitext):
 def one_by_one(direction, pairs):
     """Each pair as a batch of its own: the batch, and the source and target with their words."""
     for pair in pairs:
-        ((_, batch),) = direction.batches(direction.encode([pair]))
+        ((_, batch),) = direction.batches(direction.encode([pair]), lambda batch: batch)
         ((source, target),) = batch.sentences
         yield batch, source.at("word"), target.at("word")
 
