@@ -5,8 +5,11 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
+import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -288,3 +291,30 @@ def test_a_worker_that_is_killed_or_stopped_changes_nothing(tmp_path, monkeypatc
     assert sorted(counts) == list(range(10))
     assert finished
     assert all(counts[number] == 1 for number in finished)
+
+
+@pytest.mark.slow
+def test_a_cluster_with_certificates(tmp_path, monkeypatch):
+    """Encrypted connections on this machine; without the certificates the scheduler cannot be reached."""
+    pytest.importorskip("distributed")
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("needs openssl")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    key, certificate = str(tmp_path / "node.key"), str(tmp_path / "node.pem")
+    made = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
+    subprocess.run([openssl, *made, "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    security = ["--protocol", "tls", "--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
+    (tmp_path / "seen").mkdir()
+    (tmp_path / "results").mkdir()
+    out = tmp_path / "results" / "out"
+    with Cluster(tmp_path, security=security) as cluster:
+        assert json.loads(cluster.file.read_text())["address"].startswith("tls://")
+        place = jobs.Place(cluster=str(cluster.file), tls_ca=certificate, tls_cert=certificate, tls_key=key)
+        with Workers(Nothing(), place) as workers:
+            run(workers, worker, windows_of(PAIRS, 2), [out], str(tmp_path / "seen"), parts=Parts(out), job="job")
+        with pytest.raises(NormalignError, match="no Dask scheduler with workers can be used there"):
+            Workers(Nothing(), jobs.Place(cluster=str(cluster.file))).__enter__()
+    assert out.read_text() == "".join(f"{source.upper()} {target}\n" for source, target in PAIRS)
+    seen = {path.name.split("-")[0] for path in (tmp_path / "seen").iterdir()}
+    assert str(os.getpid()) not in seen

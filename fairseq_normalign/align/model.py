@@ -5,19 +5,20 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..analysis.decisions import PairDecisions
+from ..analysis.decisions import PairDecisions, decisions_of
 from ..errors import note
 from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, HostModel, OutOfMemory, Pair
 from ..hosts.reading import enough_memory
 from ..jobs import Count, TextPair, nobody
-from ..links.decide import Link, best_sources, decide, normalized
+from ..links.decide import Link, decide, normalized
 from ..links.experts import Expert
 from ..links.pieces import Sentence
-from ..links.readings import EACH, Place, Reading
+from ..links.read_pair import ReadPair
+from ..links.readings import EACH, MethodReading, Place, Reading
 from ..links.words import STEPS, BatchOfWords, to_words, to_words_of_batch
 from ..text.encoding import batches_by_length
 from .options import AlignmentOptions
@@ -95,24 +96,12 @@ class Decided(NamedTuple):
     """None unless it was asked for."""
 
 
-class Batches(Protocol):
-    """Makes batches of encoded pairs: the part of :class:`fairseq_normalign.hosts.protocol.LoadedModel` needed here."""
-
-    models: Any
-
-    def batch(self, pairs: Sequence[Pair], names: Sequence[str] = ()) -> Batch:
-        """Return encoded pairs as one batch, on the model's device."""
-        ...
-
-
 class Model:
     """A model (or an ensemble) of one direction, and the readings by which it decides."""
 
-    def __init__(
-        self, host: Batches, options: AlignmentOptions, *, max_tokens: int = 4000, level: str = "word"
-    ) -> None:
-        self.host: Any = host
-        """A :class:`~fairseq_normalign.hosts.protocol.LoadedModel`; lines can only be encoded by one."""
+    def __init__(self, host: Any, options: AlignmentOptions, *, max_tokens: int = 4000, level: str = "word") -> None:
+        """``host``: a :class:`~fairseq_normalign.hosts.protocol.LoadedModel`, or its models and ``batch`` alone."""
+        self.host = host
         self.options = options
         self.max_tokens = max_tokens
         self.level = level
@@ -218,6 +207,28 @@ class Model:
         ):
             yield from zip(places, sentences, read, strict=True)
 
+    def read_methods(
+        self,
+        encoded: Sequence[Pair | str],
+        methods: Sequence[str],
+        *,
+        heads: bool = False,
+        names: Callable[[int], str] | None = None,
+        done: Count = nobody,
+    ) -> Iterator[tuple[int, ReadPair]]:
+        """Read every layer of some methods, with ``heads`` every head too; yield the place and the pair."""
+        wanted = [place for name in methods for place in self.reader.places(name, heads=heads)]
+        for number, (source, target), found in self.read_places(encoded, wanted, names=names, done=done):
+            readings = {}
+            for name in methods:
+                each: Any = by_layer(found, name, EACH)
+                if len({len(layer) for layer in each}) == 1:  # a layer may have lost heads to pruning
+                    each = np.stack(each)
+                steps = tuple(step for step in STEPS if step in self.reader.method(name).steps)
+                layers = np.stack(by_layer(found, name, None))
+                readings[name] = MethodReading(layers, each if len(each) else None, read_at=steps)
+            yield number, ReadPair(number, source, target, readings)
+
     def decide(
         self,
         encoded: Sequence[Pair | str],
@@ -274,22 +285,7 @@ class Model:
 
         ``soft`` keeps the soft alignments of the layers as well; ``done`` is told how many pairs each batch had.
         """
-        wanted = [place for name in methods for place in self.reader.places(name, heads=True)]
         results: list[PairDecisions | None] = [None] * len(encoded)
-        for number, sides, found in self.read_places(encoded, wanted, done=done):
-            source, target = (side.at(self.level) for side in sides)
-            results[number] = pair = PairDecisions(source.words, target.words)
-            for name in methods:
-                layers, heads = by_layer(found, name, None), by_layer(found, name, EACH)
-                pair.means[name] = [float(one.mean()) for one in layers]
-                pair.head_means[name] = [one.mean(axis=(1, 2)).tolist() for one in heads]
-                together = np.concatenate([np.stack(layers), *heads])
-                cuts = np.cumsum([len(layers), *map(len, heads)])[:-1]  # a layer may have lost heads to pruning
-                for step in sorted(self.reader.method(name).steps, key=STEPS.index):
-                    words, null = to_words(together, target, source, step)
-                    best, *best_of_heads = np.split(best_sources(words, null, self.options.null), cuts)
-                    pair.layers[name, step] = list(best)
-                    pair.heads[name, step] = best_of_heads
-                    if soft:
-                        pair.soft[name, step] = list(normalized(words[: len(layers)]))
+        for number, pair in self.read_methods(encoded, methods, heads=True, done=done):
+            results[number] = decisions_of(pair, null=self.options.null, soft=soft, level=self.level)
         return results

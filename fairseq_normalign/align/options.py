@@ -299,7 +299,7 @@ class LoadOptions(ReverseFields, AlignmentOptions, TextOptions, ModelFields):
         """Return the readings of each direction that were saved or given, or ``chosen``; None: the default."""
         from ..analysis.choose_readings import read_choice
 
-        found: list[Expert | None] = [read_choice(file).expert for file in paths(self.choice)] or list(chosen)
+        found: list[Expert | None] = [read_choice(file) for file in paths(self.choice)] or list(chosen)
         if self.reverse_readings:
             found = [*(found or [None])[:1], parse_expert(self.reverse_readings, method=self.method)]
         return found

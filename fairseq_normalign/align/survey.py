@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
 
 from ..alignment import Alignment
 from ..hosts.protocol import NO_MEMORY
@@ -14,11 +12,10 @@ from ..links.decide import decide
 from ..links.experts import BOTH, REVERSED, look_name, product_name
 from ..links.pieces import Sentence
 from ..links.read_pair import ReadPair
-from ..links.readings import EACH, MethodReading
-from ..links.words import STEPS
+from ..links.readings import MethodReading
 from ..text.encoding import Line
 from .aligner import Aligner
-from .model import Model, by_layer
+from .model import Model
 
 WINDOW = 256
 """Pairs that are read together; bounds the memory."""
@@ -57,20 +54,14 @@ def read_looks(
     the id of each line that is left out, and the reason.
     """
     model, waiting = aligner.forward, iter(lines)
-    wanted = [place for name in methods for place in model.reader.places(name, heads=heads)]
     while window := list(itertools.islice(waiting, WINDOW)):
         numbers = [number for number, _, _ in window]
+        called = [str(number + 1) for number in numbers]
         encoded = aligner.encode([(source, target) for _, source, target in window])
-        read: dict[int, dict[str, MethodReading]] = {}
+        read: dict[int, Mapping[str, MethodReading]] = {}
         if methods:
-            called = [str(number + 1) for number in numbers]
-            for place, _, found in model.read_places(encoded.forward, wanted, names=called.__getitem__):
-                read[place] = {}
-                for name in methods:
-                    each = by_layer(found, name, EACH)
-                    steps = tuple(step for step in STEPS if step in model.reader.method(name).steps)
-                    layers = np.stack(by_layer(found, name, None))
-                    read[place][name] = MethodReading(layers, np.stack(each) if each else None, read_at=steps)
+            found = model.read_methods(encoded.forward, methods, heads=heads, names=called.__getitem__)
+            read = {place: pair.readings for place, pair in found}
         decided = aligner.align(encoded, soft=True, read=True, first=numbers[0]) if looks else [None] * len(window)
         for place, (pair, alignment) in enumerate(zip(encoded.forward, decided, strict=True)):
             if isinstance(pair, str):
@@ -78,9 +69,7 @@ def read_looks(
             elif (methods and place not in read) or (alignment is not None and alignment.skipped):
                 skipped(numbers[place], NO_MEMORY)
             else:
-                readings = read.get(place, {})
-                if alignment is not None:
-                    readings.update(_looks(aligner, alignment))
+                readings = {**read.get(place, {}), **(_looks(aligner, alignment) if alignment else {})}
                 yield ReadPair(numbers[place], _as_written(pair[0]), _as_written(pair[1]), readings)
 
 

@@ -12,10 +12,9 @@ clearly above it there, and a reading only has to come near it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -45,7 +44,6 @@ ROUNDS = 5
 KIND = "normalign readings"
 LARGEST_FILE = 10_000_000
 """Bytes; a choice for a hundred layers of a hundred heads takes two million."""
-MOST_LAYERS = 1000
 
 
 @dataclass(frozen=True)
@@ -254,8 +252,8 @@ def alignment_heads(choice: ReadingChoice, step: str = "awo") -> dict[str, list[
     return {"alignment_heads": sorted([one.reading.layer, one.reading.head or 0] for one in supported)}
 
 
-def read_choice(path: str | Path) -> ReadingChoice:
-    """Read what :func:`write_choice` wrote; anything else is an error that names the file and what is wrong."""
+def read_choice(path: str | Path) -> Expert:
+    """Return the readings that :func:`write_choice` wrote; anything else is an error that names the file."""
     with open_input(path) as handle:
         raw = handle.read(LARGEST_FILE + 1)
     if len(raw) > LARGEST_FILE:
@@ -267,44 +265,6 @@ def read_choice(path: str | Path) -> ReadingChoice:
     if not isinstance(found, dict) or found.get("kind") != KIND:
         raise NormalignError(f"{path}: is not a choice of readings; 'kind' has to be '{KIND}'")
     try:
-        expert = parse_expert(json_field(found, "readings", str, "a text"))
-        stability = json_field(found, "stability", list, "a list with a number for each reading")
-        doubts = json_field(
-            found, "doubts", list, "a list of texts", lambda many: all(isinstance(x, str) for x in many)
-        )
-        if len(stability) != len(expert.readings):
-            raise NormalignError(f"'stability' has {len(stability)} numbers for {len(expert.readings)} readings")
-        return ReadingChoice(
-            expert=expert,
-            stability=tuple(_share({"stability": one}, "stability") for one in stability),
-            ranked=tuple(_rated(row, k) for k, row in enumerate(json_field(found, "ranked", list, "a list"), start=1)),
-            diagonal=_share(found, "diagonal"),
-            pairs=json_field(found, "pairs", int, "a whole number from 0 on", lambda count: count >= 0),
-            doubts=tuple(doubts),
-        )
+        return parse_expert(json_field(found, "readings", str, "a text"))
     except NormalignError as error:
         raise NormalignError(f"{path}: {error}") from None
-
-
-def _rated(row: object, number: int) -> RatedReading:
-    try:
-        if not isinstance(row, dict):
-            raise NormalignError("has to be an object with method, layer, head, step and support")
-
-        def place(name: str) -> int:
-            allowed = f"a whole number from 1 to {MOST_LAYERS}"
-            return int(json_field(row, name, int, allowed, lambda given: 1 <= given <= MOST_LAYERS)) - 1
-
-        reading = Reading(
-            json_field(row, "method", str, "a text"),
-            place("layer"),
-            None if row.get("head") is None else place("head"),
-            json_field(row, "step", str, f"one of {', '.join(STEPS)}", STEPS.__contains__),
-        )
-        return RatedReading(reading, _share(row, "support"), _share(row, "above_diagonal"))
-    except NormalignError as error:
-        raise NormalignError(f"'ranked', entry {number}: {error}") from None
-
-
-def _share(record: Mapping[str, Any], name: str) -> float:
-    return float(json_field(record, name, (int, float), "a number from 0 to 1", lambda share: 0 <= share <= 1))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ..errors import NormalignError
-from ..links.decide import best_sources
+from ..links.decide import best_sources, normalized
 from ..links.gold import Gold
 from ..links.read_pair import ReadPair
 from ..links.readings import Reading, every_reading
@@ -44,23 +44,31 @@ class PairDecisions:
         return self.heads[choice][reading.layer][reading.head]
 
 
-def decisions_of(pair: ReadPair) -> PairDecisions:
-    """Return what each layer and head of a pair decides, for a :func:`.comparison.compare`."""
-    found = PairDecisions(pair.source.words, pair.target.words)
+def decisions_of(pair: ReadPair, *, null: str = "best", soft: bool = False, level: str = "word") -> PairDecisions:
+    """Return what each layer and head of a pair decides, for a :func:`.comparison.compare`.
+
+    ``null``: what happens to a word of which the end of the sentence gets most, see
+    :func:`~fairseq_normalign.links.decide.best_sources`; ``soft`` keeps the soft alignments of the layers.
+    """
+    source, target = pair.source.at(level), pair.target.at(level)
+    found = PairDecisions(source.words, target.words)
     for name, reading in pair.readings.items():
         if reading.words is not None and reading.links is None:
             found.layers[name, ""] = list(best_sources(reading.words))
             found.means[name] = _means(reading.words)
         if reading.steps is None:
             continue
+        heads = [] if reading.heads is None else list(reading.heads)
         found.means[name] = _means(reading.steps)
-        if reading.heads is not None:
-            found.head_means[name] = [_means(layer) for layer in reading.heads]
-        for step in reading.shape.steps:
-            sides = pair.target.by_word, pair.source.by_word, step
-            found.layers[name, step] = list(best_sources(to_words(reading.steps, *sides)[0]))
-            if reading.heads is not None:
-                found.heads[name, step] = list(best_sources(to_words(reading.heads, *sides)[0]))
+        found.head_means[name] = [_means(layer) for layer in heads]
+        together = np.concatenate([reading.steps, *heads])
+        cuts = np.cumsum([len(reading.steps), *map(len, heads)])[:-1]  # a layer may have lost heads to pruning
+        for step in reading.read_at:
+            words, nothing = to_words(together, target, source, step)
+            best, *best_of_heads = np.split(best_sources(words, nothing, null), cuts)
+            found.layers[name, step], found.heads[name, step] = list(best), best_of_heads
+            if soft:
+                found.soft[name, step] = list(normalized(words[: len(reading.steps)]))
     return found
 
 

@@ -73,6 +73,8 @@ class Cluster:
     workers: int = 2
     environments: Sequence[dict[str, str]] = ()
     """Changes of the environment of each worker."""
+    security: Sequence[str] = ()
+    """Options of scheduler and workers for encrypted connections."""
 
     def __enter__(self) -> Cluster:
         self.file = self.folder / "cluster.json"
@@ -84,7 +86,7 @@ class Cluster:
         """Start what is not running."""
         self.stop()
         self.file.unlink(missing_ok=True)
-        common = ["--scheduler-file", str(self.file)]
+        common = ["--scheduler-file", str(self.file), *self.security]
         self._run("scheduler", [*common, "--host", "127.0.0.1", "--port", "0", "--no-dashboard"], {})
         while not self.file.exists():
             if self.processes[0].poll() is not None:

@@ -185,9 +185,9 @@ CHOICE = ReadingChoice(
 )
 
 
-def test_a_choice_comes_back_as_it_was(tmp_path):
+def test_the_readings_of_a_choice_come_back(tmp_path):
     write_choice(tmp_path / "choice.json", CHOICE)
-    assert read_choice(tmp_path / "choice.json") == CHOICE
+    assert read_choice(tmp_path / "choice.json") == CHOICE.expert
 
 
 def test_the_record_counts_from_one():
@@ -206,38 +206,15 @@ def test_alignment_heads_need_support():
         alignment_heads(nothing)
 
 
-def changed(**values) -> dict:
-    record = {
-        "kind": "normalign readings",
-        "readings": "1.2:awi",
-        "stability": [1],
-        "pairs": 40,
-        "diagonal": 0.1,
-        "doubts": [],
-        "ranked": [],
-    }
-    return {**record, **values}
-
-
-ROW = {"method": "norms", "layer": 1, "head": 2, "step": "awi", "support": 0.5, "above_diagonal": 1.0}
-
-
 @pytest.mark.parametrize(
     ("record", "message"),
     [
         ([], "is not a choice of readings"),
-        (changed(kind="other"), "is not a choice of readings"),
-        (changed(readings=3), "'readings' has to be a text"),
-        (changed(readings="1.2:awx"), "is not a reading"),
-        (changed(stability=[0.5, 0.5]), "'stability' has 2 numbers for 1 readings"),
-        (changed(stability=[True]), "'stability' has to be a number from 0 to 1, not 'True'"),
-        (changed(pairs=-1), "'pairs' has to be a whole number from 0"),
-        (changed(doubts=[1]), "'doubts' has to be a list of texts"),
-        (changed(ranked=[3]), "'ranked', entry 1: has to be an object"),
-        (changed(ranked=[ROW, {**ROW, "layer": 0}]), "'ranked', entry 2: 'layer' has to be a whole number from 1"),
-        (changed(ranked=[{**ROW, "head": 10**9}]), "'head' has to be a whole number from 1 to 1000"),
-        (changed(ranked=[{**ROW, "step": ["awi"]}]), "'step' has to be one of"),
-        (changed(ranked=[{**ROW, "support": float("nan")}]), "'support' has to be a number from 0 to 1"),
+        ({"kind": "other", "readings": "1.2:awi"}, "is not a choice of readings"),
+        ({"kind": "normalign readings"}, "'readings' has to be a text"),
+        ({"kind": "normalign readings", "readings": 3}, "'readings' has to be a text"),
+        ({"kind": "normalign readings", "readings": "1.2:awx"}, "is not a reading"),
+        ({"kind": "normalign readings", "readings": "0:awi"}, "layers and heads count from 1"),
     ],
 )
 def test_malformed_choices_are_refused(tmp_path, record, message):

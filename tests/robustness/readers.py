@@ -380,10 +380,10 @@ def _choice_seed() -> bytes:
 
 
 def _choice(content: bytes, folder: Path) -> None:
-    from fairseq_normalign.analysis.choose_readings import read_choice, write_choice
+    from fairseq_normalign.analysis.choose_readings import ReadingChoice, read_choice, write_choice
 
     found = read_choice(_file(folder, content))
-    write_choice(folder / "again", found)
+    write_choice(folder / "again", ReadingChoice(found, (), (), 0.0, 0, ()))
     assert read_choice(folder / "again") == found
 
 
