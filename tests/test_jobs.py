@@ -245,6 +245,19 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
         Parts(tmp_path / "out")
 
 
+def test_a_full_disk_is_one_line(tmp_path):
+    """A limit on the size of files stands for the disk: what a file still holds cannot be written when it is closed."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, before[1]))
+    try:
+        with pytest.raises(NormalignError, match=r"out: file too large"), Workers(Nothing()) as workers:
+            run(workers, upper, windows_of(PAIRS, 2), [tmp_path / "out"])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
 def worker(models: object, window: jobs.Window, folder: str, *, done: jobs.Count) -> Part:
     """Work for a while, and leave a file with the number of the process and of the window."""
     Path(folder, f"{os.getpid()}-{window.number}").touch()
@@ -256,7 +269,7 @@ def worker(models: object, window: jobs.Window, folder: str, *, done: jobs.Count
 @pytest.mark.parametrize("kind", [signal.SIGKILL, signal.SIGSTOP])
 @pytest.mark.parametrize("shared", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_worker_that_is_killed_or_stopped_changes_nothing(tmp_path, monkeypatch, kind, shared):
-    """Two real processes; the worker of the sixth window gets a signal, and is woken up after a while if it sleeps."""
+    """Two real processes; once windows are finished, the worker of the sixth one gets a signal, and is woken later."""
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
     seen, out = tmp_path / "seen", tmp_path / "results" / "out"
     seen.mkdir()
@@ -265,10 +278,11 @@ def test_a_worker_that_is_killed_or_stopped_changes_nothing(tmp_path, monkeypatc
     finished: list[int] = []
 
     def disturb() -> None:
-        while not (found := sorted(seen.glob("*-5"))):
+        while not (found := sorted(seen.glob("*-5"))) or not finished:
             time.sleep(0.01)
+            done = [path for path in Path(f"{out}.parts").glob("*-*") if path.suffix == ""]
+            finished[:] = [int(path.name.split("-")[0]) for path in done]
         pid = int(found[0].name.split("-")[0])
-        finished.extend(int(path.name.split("-")[0]) for path in Path(f"{out}.parts").glob("*-*") if path.suffix == "")
         os.kill(pid, kind)
         time.sleep(2)
         with contextlib.suppress(ProcessLookupError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
 
 from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
@@ -48,7 +47,7 @@ def look_at(aligner: Aligner, window: Window, choose: bool, *, done: Count = nob
     return {
         "readings": [str(choice.expert) for choice in choices],
         "said": sentences_of_choices(choices),
-        "doubts": [asdict(doubt) for doubt in doubts_of_both(aligner, window.pairs)],
+        "doubts": doubts_of_both(aligner, window.pairs),
     }
 
 
@@ -90,18 +89,11 @@ def sentences_of_choices(choices: Sequence[ReadingChoice]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """Something that makes alignments worse without an error."""
+def doubts_of_both(aligner: Aligner, pairs: Sequence[TextPair]) -> list[tuple[str, str]]:
+    """Return what makes alignments worse without an error: its kind, and what was seen, for a person.
 
-    kind: str
-    """CASED, GLUED, TURNED or SAME_WAY."""
-    text: str
-    """What was seen, for a person."""
-
-
-def doubts_of_both(aligner: Aligner, pairs: Sequence[TextPair]) -> list[Doubt]:
-    """Return what is wrong with the first of these pairs, and whether the second model translates the same way."""
+    Kinds: CASED, GLUED and TURNED, of the text; SAME_WAY, where the second model translates in the same direction.
+    """
     with aligner.counting():
         model = aligner.forward
         encoded = [pair for pair in model.encode(pairs[:DOUBTED]) if not isinstance(pair, str)]
@@ -114,16 +106,16 @@ def doubts_of_both(aligner: Aligner, pairs: Sequence[TextPair]) -> list[Doubt]:
         scored = _better_exchanged(model, pairs[:SCORED])
         if scored is not None:
             seen = "the model finds the text more probable with its sides exchanged"
-            found.append(Doubt(TURNED, f"{seen} ({scored})"))
+            found.append((TURNED, f"{seen} ({scored})"))
         elif aligner.backward is not None:
             scored = _better_exchanged(aligner.backward, [(target, source) for source, target in pairs[:SCORED]])
             if scored is not None:
                 seen = "the model of the other direction finds the text more probable in the direction of the first"
-                found.append(Doubt(SAME_WAY, f"{seen} ({scored})"))
+                found.append((SAME_WAY, f"{seen} ({scored})"))
     return found
 
 
-def _doubts_of_side(side: str, lines: Sequence[Sentence], known: Sequence[str], scheme: str) -> list[Doubt]:
+def _doubts_of_side(side: str, lines: Sequence[Sentence], known: Sequence[str], scheme: str) -> list[tuple[str, str]]:
     """``known``: the pieces that the model knows."""
     found = []
     letters = [piece for piece in known if any(letter.isalpha() for letter in piece)]
@@ -132,14 +124,14 @@ def _doubts_of_side(side: str, lines: Sequence[Sentence], known: Sequence[str], 
     cased = sum(piece != piece.lower() for piece in pieces)
     if letters and capital <= FEW_CASED_PIECES * len(letters) and cased > MANY_CASED_PIECES * len(pieces):
         share = f"{cased} of {len(pieces)} {side} pieces"
-        found.append(Doubt(CASED, f"{share} have capital letters, which the model's dictionary hardly has"))
+        found.append((CASED, f"{share} have capital letters, which the model's dictionary hardly has"))
 
     words = [word for line in lines for word in line.by_word.words]
     glued = sum(_GLUED.fullmatch(word) is not None for word in words)
     apart = {".", ","} <= set(known) and scheme in SCHEMES_OF_WORDS
     if apart and glued > MANY_GLUED_WORDS * len(words):
         share = f"{glued} of {len(words)} {side} words"
-        found.append(Doubt(GLUED, f"{share} end in punctuation, which the model knows as words"))
+        found.append((GLUED, f"{share} end in punctuation, which the model knows as words"))
     return found
 
 

@@ -152,6 +152,6 @@ def _settled(args: WorkerOptions, job: Job, sample: Sequence[TextPair]) -> list[
         job.parts.write(name, Part(record=found))
     for said in found["said"]:
         note(f"normalign {job.verb}: {said}")
-    for doubt in found["doubts"]:
-        note(f"normalign {job.verb}: warning: {doubt['text']}; {ADVICE[doubt['kind']]}")
+    for kind, doubt in found["doubts"]:
+        note(f"normalign {job.verb}: warning: {doubt}; {ADVICE[kind]}")
     return args.given_readings([parse_expert(text) for text in found["readings"]])

@@ -148,5 +148,5 @@ def warn_of_text(name: str, aligner: Aligner, pairs: Sequence[TextPair]) -> None
     """Say what in the first of these pairs does not suit the model, and what to add."""
     from ..align.sample import doubts_of_both
 
-    for doubt in doubts_of_both(aligner, pairs):
-        note(f"{name}: warning: {doubt.text}; {ADVICE[doubt.kind]}")
+    for kind, doubt in doubts_of_both(aligner, pairs):
+        note(f"{name}: warning: {doubt}; {ADVICE[kind]}")

@@ -112,3 +112,17 @@ def test_a_worker_with_another_version_or_model_ends_the_job(folder, tmp_path, m
     assert found.stderr.count("\n") == 1
     assert ("has version 0.0.1" if what == "version" else "another content") in found.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.slow
+def test_two_commands_at_once_and_an_output_that_was_changed(folder, expected, tmp_path):
+    out = tmp_path / "out"
+    full = [*NORMALIGN, *command("align", folder), "-o", str(out)]
+    both = [subprocess.Popen(full, env=ENVIRONMENT, stderr=subprocess.DEVNULL) for _ in range(2)]
+    assert [one.wait(600) for one in both] == [0, 0]
+    assert out.read_bytes() == expected["align"]
+    for damage in (out.unlink, lambda: out.write_bytes(expected["align"][:999]), lambda: out.write_bytes(b"other\n")):
+        damage()
+        assert run(*command("align", folder), "-o", out).returncode == 0
+        assert out.read_bytes() == expected["align"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
