@@ -259,7 +259,9 @@ def _translated(
 ) -> list[list[Alignment]]:
     lines = [line for line, _ in window.pairs]
     here = experts is None
-    found = translate(aligner.reading(experts or ()), lines, beam=beam, nbest=nbest, read=here, done=done)
+    found = translate(
+        aligner.reading(experts or ()), lines, beam=beam, nbest=nbest, read=here, first=window.first, done=done
+    )
     return [
         [] if isinstance(one, str) else one if here else [replace(best, lines=None) for best in one] for one in found
     ]

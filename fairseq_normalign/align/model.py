@@ -74,6 +74,35 @@ def by_layer(found: Mapping[Place, np.ndarray], method: str, head: int | None) -
     return [found[place] for place in sorted(place for place in found if place.method == method and place.head == head)]
 
 
+def in_batches(
+    sizes: Sequence[tuple[int, int]],
+    max_tokens: int,
+    work: Callable[[list[int]], T],
+    names: Sequence[str],
+    done: Count = nobody,
+) -> Iterator[tuple[list[int], T]]:
+    """Do some work on batches of pairs of like length; yield the positions of each batch, and the result.
+
+    Where memory runs out for a batch, its pairs are taken one by one; one that is too large alone is left out, with a
+    note that has its name. ``sizes`` are the lengths of both sides; ``done`` is told how many pairs after each batch.
+    """
+    for batch in batches_by_length(sizes, max_tokens):
+        waiting = [batch]
+        while waiting:
+            chosen = waiting.pop(0)
+            try:
+                with enough_memory([names[one] for one in chosen]):
+                    result = work(chosen)
+            except OutOfMemory as error:
+                if len(chosen) > 1:
+                    waiting += [[one] for one in chosen]
+                    continue
+                note(f"{error}; it is left out")
+            else:
+                yield chosen, result
+            done(len(chosen))
+
+
 def numbers_from(first: int) -> Callable[[int], str]:
     """Return how to call the pair at a place of a list in messages: by its number, the first one's being ``first``.
 
@@ -152,30 +181,21 @@ class Model:
     ) -> Iterator[tuple[list[int], T]]:
         """Do some work on what can be aligned, in batches by length; yield each result with the places of its pairs.
 
-        Where memory runs out for a batch, its pairs are taken one by one; one that is too large alone is left out, with
-        a note. ``names``: how the pair at a place is called in messages, otherwise by its number, from 1; ``done`` is
-        told how many pairs after each batch.
+        ``names``: how the pair at a place is called in messages, otherwise by its number, from 1; the rest as in
+        :func:`in_batches`.
         """
-        names = names or numbers_from(0)
-        there = [(place, pair) for place, pair in enumerate(encoded) if not isinstance(pair, str)]
-        sizes = [(len(source), len(target) + 1) for _, (source, target) in there]
-        for chosen in batches_by_length(sizes, max_tokens or self.max_tokens):
-            waiting = [chosen]
-            while waiting:
-                now = waiting.pop(0)
-                places = [there[one][0] for one in now]
-                called = [names(place) for place in places]
-                try:
-                    with enough_memory(called):
-                        result = work(self.host.batch([there[one][1] for one in now], called))
-                except OutOfMemory as error:
-                    if len(now) > 1:
-                        waiting += [[one] for one in now]
-                        continue
-                    note(f"{error}; it is left out")
-                else:
-                    yield places, result
-                done(len(now))
+        places = [place for place, pair in enumerate(encoded) if not isinstance(pair, str)]
+        pairs: list[Pair] = [pair for pair in encoded if not isinstance(pair, str)]
+        sizes = [(len(source), len(target) + 1) for source, target in pairs]
+        called = [(names or numbers_from(0))(place) for place in places]
+        for chosen, result in in_batches(
+            sizes,
+            max_tokens or self.max_tokens,
+            lambda chosen: work(self.host.batch([pairs[one] for one in chosen], [called[one] for one in chosen])),
+            called,
+            done,
+        ):
+            yield [places[one] for one in chosen], result
 
     def align(self, batch: Batch, *, every_layer: bool = False, heads: bool = False) -> list[Read]:
         """Read the targets of a batch, in their order; with ``every_layer`` the decoder runs to its top."""

@@ -11,6 +11,7 @@ from ..analysis.choose_readings import LEAST_PAIRS, ReadingChoice
 from ..analysis.choose_readings import choose_readings as choose_by_decisions
 from ..errors import NormalignError
 from ..hosts.protocol import OutOfMemory, Pair
+from ..hosts.reading import enough_memory
 from ..jobs import Count, TextPair, Window, nobody
 from ..links.pieces import Sentence
 from ..methods import method_class
@@ -142,7 +143,8 @@ def _better_exchanged(model: Model, pairs: Sequence[TextPair]) -> str | None:
     if not all(encoded):
         return None
     try:
-        as_given, turned = (sum(scores) / len(scores) for scores in map(model.host.scores, encoded))
+        with enough_memory([]):
+            as_given, turned = (sum(scores) / len(scores) for scores in map(model.host.scores, encoded))
     except OutOfMemory:  # the reader says which pair is too large
         return None
     if not (math.isfinite(as_given) and turned > as_given + BETTER):  # NaN is for the reader to report

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..alignment import Alignment
-from ..hosts.protocol import EMPTY, TOO_LONG, Pair
+from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Pair
 from ..jobs import Count, nobody
-from ..text.encoding import Line, batches_by_length
+from ..text.encoding import Line
 from .aligner import Aligner
+from .model import in_batches, numbers_from
 
 LINES = 512
 """Lines that are translated together."""
@@ -22,29 +23,34 @@ def translate(
     beam: int = 5,
     nbest: int = 1,
     read: bool = False,
+    first: int = 0,
     done: Count = nobody,
 ) -> list[list[Alignment] | str]:
     """Translate lines by beam search and align each translation; return the best ones first, or why there are none.
 
-    ``read``: keep soft alignments and readings; ``done`` is told how many lines after each batch.
+    ``read``: keep soft alignments and readings; ``first`` is the number of the first line, from 0; ``done`` is told how
+    many lines after each batch.
     """
     model = aligner.forward
     sources: list[Line] = [model.host.source(line) for line in lines]
     results: list[list[Alignment] | str] = [
-        EMPTY if not source.sentence.by_word.words else TOO_LONG if len(source) > model.longest[0] else []
+        EMPTY if not source.sentence.by_word.words else TOO_LONG if len(source) > model.longest[0] else NO_MEMORY
         for source in sources
     ]
-    places = [place for place, result in enumerate(results) if not isinstance(result, str)]
+    places = [place for place, result in enumerate(results) if result == NO_MEMORY]
     done(len(lines) - len(places))
-    sizes = [(len(sources[place]), len(sources[place])) for place in places]
-    for batch in batches_by_length(sizes, max(1, model.max_tokens // max(beam, nbest))):
-        chosen = [places[position] for position in batch]
-        found = model.host.translate([lines[place] for place in chosen], beam=beam, nbest=nbest)
-        for place, hypotheses in zip(chosen, found, strict=True):
-            pairs: list[Pair] = [(sources[place], hypothesis.target) for hypothesis in hypotheses]
-            alignments = aligner.align(aligner.encode_lines(pairs), soft=read, read=read)
-            results[place] = [
-                replace(one, score=hypothesis.score) for one, hypothesis in zip(alignments, hypotheses, strict=True)
+    for chosen, found in in_batches(
+        [(len(sources[place]), len(sources[place])) for place in places],
+        max(1, model.max_tokens // max(beam, nbest)),
+        lambda chosen: model.host.translate([lines[places[one]] for one in chosen], beam=beam, nbest=nbest),
+        [numbers_from(first)(place) for place in places],
+        done,
+    ):
+        for one, hypotheses in zip(chosen, found, strict=True):
+            pairs: list[Pair] = [(sources[places[one]], hypothesis.target) for hypothesis in hypotheses]
+            alignments = aligner.align(aligner.encode_lines(pairs), soft=read, read=read, first=first + places[one])
+            results[places[one]] = [
+                replace(alignment, score=hypothesis.score)
+                for alignment, hypothesis in zip(alignments, hypotheses, strict=True)
             ]
-        done(len(chosen))
     return results

@@ -142,7 +142,8 @@ def translate_window(
     lines, marked = given, [_parsed(line, number, how) for number, line in enumerate(given, window.first + 1)]
     if how.markup:
         lines = [one.text for one in marked if one is not None]
-    found = translate(aligner.reading(readings), lines, beam=how.beam, nbest=how.nbest, done=done)
+    aligner = aligner.reading(readings)
+    found = translate(aligner, lines, beam=how.beam, nbest=how.nbest, first=window.first, done=done)
     counts: Counter[str] = Counter(lines=len(lines))
     written: list[str] = []
     links: list[str] = []
@@ -201,11 +202,12 @@ def _entry(number: int, rank: int, one: Alignment, text: str) -> dict[str, objec
 
 
 def _report(counts: Counter[str]) -> None:
-    empty, long = counts["empty"], counts["too long"]
-    if empty or long:
+    empty, long, large = counts["empty"], counts["too long"], counts["not enough memory"]
+    if empty or long or large:
         print(
-            f"normalign translate: {empty + long} of {counts['lines']} lines have no translation: "
-            f"{empty} empty, {long} longer than the model's positions",
+            f"normalign translate: {empty + long + large} of {counts['lines']} lines have no translation: "
+            f"{empty} empty, {long} longer than the model's positions"
+            + (f", {large} too large for the memory" if large else ""),
             file=sys.stderr,
         )
     if counts["unaligned"]:

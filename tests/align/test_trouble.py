@@ -68,6 +68,26 @@ def test_a_pair_that_is_too_large_is_left_out(folder, monkeypatch, capsys, verb)
         assert json.loads(some.out)["layers"]
 
 
+def test_a_line_that_is_too_large_is_not_translated(folder, monkeypatch, capsys):
+    made = FairseqModels.translate
+
+    def limited(host, lines, **options):
+        if any(len(line.split()) > 8 for line in lines):
+            raise RuntimeError("[enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory")
+        return made(host, lines, **options)
+
+    translate = ["translate", "--path", "de-en.pt", "--data", ".", "--source", "s", "--cpu", "--beam", "2"]
+    assert main(translate) == 0
+    every = capsys.readouterr().out.splitlines()
+    monkeypatch.setattr(FairseqModels, "translate", limited)
+    assert main(translate) == 0
+    some = capsys.readouterr()
+    assert every[1]
+    assert some.out.splitlines() == [every[0], "", *every[2:]]
+    assert "sentence 2: not enough memory for a text of this length; it is left out" in some.err
+    assert "1 of 4 lines have no translation" in some.err
+
+
 @pytest.mark.parametrize(
     ("names", "value", "said"),
     [
