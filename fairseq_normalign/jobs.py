@@ -579,9 +579,9 @@ def mapped(
             while waiting[0].answer is None:
                 running = {entry.future: entry for entry in waiting if entry.future and entry.answer is None}
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    error, result = future.result()
-                    if error is not None:
-                        raise error if isinstance(error, NormalignError) else NormalignError(error)
+                    said, result = future.result()
+                    if said is not None:
+                        raise said if isinstance(said, NormalignError) else NormalignError(said)
                     running[future].answer = None, result
                     losses = 0
                     if parts is not None:
