@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,6 +104,9 @@ def enough_memory(names: Sequence[str]) -> Iterator[None]:
 OUT_OF_MEMORY = ("not enough memory", "DefaultCPUAllocator", "bad_alloc", "out of memory")
 
 
+PROCESS = os.getpid()
+"""The process that this module was imported in."""
+
 # -- hooks -------------------------------------------------------------------------------------------------------------
 
 
@@ -113,6 +117,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     torch's inference mode and automatic casting, if the caller is in them, are left meanwhile: methods that need
     gradients turn them on again, and links must not depend on who asks for them.
     """
+    if os.getpid() != PROCESS:  # a fork has none of torch's threads, and torch would wait for them forever
+        torch.set_num_threads(1)
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     kind = next((parameter.device.type for parameter in model.parameters()), "cpu")

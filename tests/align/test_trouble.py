@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +119,26 @@ def test_a_layer_that_adds_nothing_is_compared_without_nan(folder, capsys):
     torch.save(state, folder / "zero.pt")
     assert main(command("compare", "zero.pt")) == 0
     json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+
+
+FORKED = """
+import os, signal, sys, torch
+from fairseq_normalign import load
+torch.set_num_threads(2)
+model = load("de-en.pt", data=".", device="cpu")
+found = model.align("w1 w2 w3", "w2 w1")
+torch.ones(2**21).exp()  # large enough for both threads
+child = os.fork()
+if child == 0:
+    signal.alarm(120)
+    again = model.align("w1 w2 w3", "w2 w1")
+    torch.ones(2**21).exp()
+    os._exit(again.links != found.links or (again.soft != found.soft).any())
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_model_works_in_a_fork(folder):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    assert subprocess.run([sys.executable, "-c", FORKED], env=environment, check=False).returncode == 0
