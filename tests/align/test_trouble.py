@@ -22,7 +22,7 @@ VERBS = {
     "check": ["--full", "--json"],
     "compare": ["--gold", "gold", "--gold-base", "0", "--json"],
     "analyze": ["heads", "--gold", "gold", "--gold-base", "0"],
-    "view": ["--methods", "norms", "--html", "page.html"],
+    "view": ["--method", "norms", "--html", "page.html"],
 }
 
 
