@@ -104,20 +104,16 @@ class DumpWriter:
         }
         try:
             self._index.write(json.dumps(line, ensure_ascii=False) + "\n")
-            self._keep(str(self._count), layers)
-            if heads is not None:
-                self._keep(f"{self._count}.heads", heads)
+            for name, array in ((str(self._count), layers), (f"{self._count}.heads", heads)):
+                if array is not None:
+                    self._arrays[name] = np.ascontiguousarray(array, dtype=np.float32)
+                    self._bytes += self._arrays[name].nbytes
             self._count += 1
             if self._bytes >= SHARD_BYTES:
                 self._flush()
         except OSError as error:
             self.abandon()
             raise NormalignError(f"{self.path}: {reason_of(error)}") from None
-
-    def _keep(self, name: str, array: np.ndarray) -> None:
-        array = np.ascontiguousarray(array, dtype=np.float32)
-        self._arrays[name] = array
-        self._bytes += array.nbytes
 
     def _flush(self) -> None:
         from safetensors.numpy import save

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from ..errors import NormalignError
@@ -83,41 +83,27 @@ class Sentence:
         return next((n for n, position in enumerate(self.by_piece.specials) if position != n), 0) if self.pieces else 0
 
 
-def segment(
-    pieces: Sequence[str],
-    scheme: str = "subword_nmt",
-    *,
-    separator: str = "@@",
-    specials: Callable[[str], bool] | Collection[str] = (),
-    decode: Callable[[str], str] | None = None,
-) -> Segmentation:
-    """Group ``pieces`` into words.
-
-    ``specials`` names the pieces that are no part of any word; none of them can be in the middle of one. ``decode``
-    turns a dictionary entry into the piece it stands for; fairseq's ``--bpe gpt2`` needs it, since its dictionary holds
-    the numbers of GPT-2's encoder.json (pass ``{str(number): piece}.get`` or similar) and not the pieces themselves.
+def segment(pieces: Sequence[str], scheme: str = "subword_nmt", *, specials: Collection[str] = ()) -> Segmentation:
+    """Group ``pieces`` into words; ``specials`` are the pieces that are no part of a word, nor in the middle of one.
 
     >>> segment(["Haus@@", "tür", "</s>"], specials={"</s>"})
     Segmentation(words=('Haustür',), spans=((0, 2),), specials=(2,))
     """
     if scheme not in SCHEMES:
         raise NormalignError(f"unknown piece scheme '{scheme}'; choose one of {', '.join(SCHEMES)}")
-    if scheme == "subword_nmt" and not separator:
-        raise NormalignError("the subword separator is empty; subword-nmt's is @@")
-    is_special = specials if callable(specials) else frozenset(specials).__contains__
-    special_at = [position for position, piece in enumerate(pieces) if is_special(piece)]
+    special_at = [position for position, piece in enumerate(pieces) if piece in specials]
     words: list[str] = []
     spans: list[Span] = []
     for before, stop in itertools.pairwise([-1, *special_at, len(pieces)]):
-        run = [piece if decode is None else decode(piece) for piece in pieces[before + 1 : stop]]
+        run = list(pieces[before + 1 : stop])
         if scheme in ("gpt2", "bytebpe"):
             run = [piece.replace(_GPT2_SPACE, _SPACE) for piece in run]
-        for first, last in itertools.pairwise([*_starts(run, scheme, separator), len(run)]):
+        for first, last in itertools.pairwise([*_starts(run, scheme), len(run)]):
             spans.append((before + 1 + first, before + 1 + last))
             if scheme == "words":
                 words.append(run[first])
             elif scheme == "subword_nmt":
-                words.append("".join(p.removesuffix(separator) for p in run[first:last]) or "".join(run[first:last]))
+                words.append("".join(p.removesuffix("@@") for p in run[first:last]) or "".join(run[first:last]))
             else:
                 letters = "".join(run[first:last]).replace(_SPACE, "")
                 is_text = scheme == "sentencepiece"
@@ -126,12 +112,12 @@ def segment(
     return Segmentation(tuple(words), tuple(spans), tuple(n for n in range(len(pieces)) if n not in covered))
 
 
-def _starts(run: Sequence[str], scheme: str, separator: str) -> list[int]:
+def _starts(run: Sequence[str], scheme: str) -> list[int]:
     """Return where words start. A piece of marks alone goes to the word after it, or at the end before it."""
     if scheme == "words":
         return list(range(len(run)))
     if scheme == "subword_nmt":
-        return [n for n in range(len(run)) if n == 0 or not run[n - 1].endswith(separator)]
+        return [n for n in range(len(run)) if n == 0 or not run[n - 1].endswith("@@")]
     for piece in run:
         if crosses_words(piece):
             raise NormalignError(f"the piece '{piece}' reaches over the end of a word: it belongs to no single one")
@@ -161,15 +147,13 @@ def bytes_of(text: str) -> bytes:
     return b"".join(bytes([_BYTE_OF[letter]]) if letter in _BYTE_OF else letter.encode("utf-8") for letter in text)
 
 
-def _byte_alphabet() -> dict[str, int]:
-    """Letter -> byte. Printable Latin-1 bytes are themselves. GPT-2 counts the others from U+0100, fairseq's byte_bpe
-    adds 256 to each: no letter means two things, so one table reads both."""
-    printable = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
-    others = [byte for byte in range(256) if byte not in set(printable)]
-    gpt2 = {chr(0x100 + rank): byte for rank, byte in enumerate(others)}
-    fairseq = {chr(0x100 + byte): byte for byte in others if byte != 0x20}
-    return {chr(byte): byte for byte in printable} | fairseq | gpt2
-
-
 _SPACE, _GPT2_SPACE = "▁", "Ġ"
-_BYTE_OF = _byte_alphabet()
+_PRINTABLE = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+_OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
+_BYTE_OF = (
+    {chr(byte): byte for byte in _PRINTABLE}
+    | {chr(0x100 + byte): byte for byte in _OTHERS if byte != 0x20}
+    | {chr(0x100 + rank): byte for rank, byte in enumerate(_OTHERS)}
+)
+"""Letter -> byte. Printable Latin-1 bytes are themselves. GPT-2 counts the others from U+0100, fairseq's byte_bpe adds
+256 to each: no letter means two things, so one table reads both."""

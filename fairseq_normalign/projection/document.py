@@ -74,7 +74,7 @@ def _stretches(page: str) -> Iterator[tuple[bool, str]]:
         if closed_by:
             depth += (kind == "start") - (kind == "end") if name == closed_by else 0
             closed_by = closed_by if depth else ""
-        elif kind == "text" or name in INLINE:
+        elif kind == "text" or name in INLINE or raw.startswith("<!--"):  # a comment ends no sentence
             waiting.append(raw)
             has_text = has_text or (kind == "text" and any(letter.isalnum() for letter in raw))
             continue

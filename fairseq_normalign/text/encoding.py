@@ -209,14 +209,10 @@ class LineEncoder:
         end = self._end
         specials = (*range(front), *range(last, last + len(end)))
         moved = tuple((start + front, stop + front) for start, stop in spans) if front else tuple(spans)
-        each = tuple((position, position + 1) for position in range(front, last))
+        by_word = Segmentation(tuple(words), moved, specials)
         return Line(
             [*map(self._dictionary.index, tags), *indices, *map(self._dictionary.index, end)],
-            Sentence(
-                (*tags, *pieces, *end),
-                Segmentation(tuple(words), moved, specials),
-                Segmentation(tuple(pieces), each, specials),
-            ),
+            Sentence.of((*tags, *pieces, *end), by_word),
             line,
             tuple(places),
         )

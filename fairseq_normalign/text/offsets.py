@@ -45,7 +45,6 @@ def piece_texts(
     *,
     unknown: str | None = "<unk>",
     specials: Collection[str] = (),
-    separator: str = "@@",
 ) -> list[PieceText]:
     """What each piece stands for, without the marks of its scheme, one of :data:`PIECE_SCHEMES`.
 
@@ -64,7 +63,7 @@ def piece_texts(
         elif piece == unknown:
             found.append(None)
         elif scheme == "subword_nmt":
-            found.append(piece.removesuffix(separator) or piece)
+            found.append(piece.removesuffix("@@") or piece)
         elif scheme == "wordpiece":
             found.append(piece.removeprefix("##") or piece)
         elif scheme == "words":

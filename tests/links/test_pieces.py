@@ -26,17 +26,10 @@ def test_words_and_spans_by_hand(scheme, pieces, words, spans):
     assert segment(pieces.split(" "), scheme) == Segmentation(words, spans, ())
 
 
-def test_any_separator():
-    assert segment(["a~", "b", "c"], separator="~").words == ("ab", "c")
-    with pytest.raises(NormalignError, match="separator is empty"):
-        segment(["a"], separator="")
-
-
 def test_specials_are_in_no_word_and_break_words():
     pieces = ["__de__", "a@@", "</s>", "b", "</s>"]
     expected = Segmentation(("a", "b"), ((1, 2), (3, 4)), (0, 2, 4))
     assert segment(pieces, specials={"__de__", "</s>"}) == expected
-    assert segment(pieces, specials=lambda piece: piece.startswith(("__", "</"))) == expected
 
 
 def test_marks_without_a_word_are_special():
@@ -46,12 +39,6 @@ def test_marks_without_a_word_are_special():
 def test_a_piece_over_two_words_is_an_error():
     with pytest.raises(NormalignError, match="'▁of▁the'"):
         segment(["▁of▁the"], "sentencepiece")
-
-
-def test_gpt2_numbers_through_a_decoder():
-    table = {"262": "Ġthe", "3797": "Ġcat", "82": "s"}
-    found = segment(["262", "3797", "82", "</s>"], "gpt2", specials=["</s>"], decode=table.__getitem__)
-    assert found == Segmentation(("the", "cats"), ((0, 1), (1, 3)), (3,))
 
 
 def test_unknown_scheme_lists_the_choices():

@@ -34,6 +34,10 @@ def test_lines_of_a_page():
     ]
 
 
+def test_a_comment_does_not_end_a_line():
+    assert read_document("<p>a <!-- c --> b</p><!-- d -->").lines == ["a <!-- c --> b"]
+
+
 def test_elements_that_are_not_translated_stay_as_they_are():
     page = '<p>a</p><div class="x notranslate">b<div>c</div>d</div><p translate="no">e</p><td>f <code>g</code></td>'
     assert read_document(page).lines == ["a", "f <code>g</code>"]
