@@ -112,6 +112,7 @@ class Bitext:
         self._paths = [source] if target is None else [source, target]
         self._stream = self._read()
         self._ahead: list[TextPair] = []
+        self.total: int | None = None  # the number of pairs, once count() has found it
 
     def _read(self) -> Iterator[TextPair]:
         return read_bitext(self.source) if self.target is None else read_parallel(self.source, self.target)
@@ -135,6 +136,7 @@ class Bitext:
         if counts[0] != counts[-1]:
             fewer, more = sorted(zip(counts, self._paths, strict=True), key=lambda side: side[0])
             raise line_without_partner(more[1], fewer[1], fewer[0])
+        self.total = counts[0]
         return counts[0]
 
     def first(self, count: int) -> list[TextPair]:

@@ -1,18 +1,19 @@
 """Options, declared once: a field of a dataclass carries its help, choices, default and role.
 
 From such a field come the flag of the command line (:func:`add_flags`), the keyword of a function
-(:func:`keywords_of`), the guard against overwriting an input (:func:`check_files`), and what the results of a job
+(:func:`keywords_of`), what is checked before any work is done (:func:`check_options`), and what the results of a job
 depend on (:func:`result_options`, :func:`input_files`).
 
     @options
     class Options:
-        source: str = option(default="-", help="sentences, one per line", metavar="FILE", role=TEXT)
-        beam: int = option(default=5, help="width of the beam", parse=positive)
+        source: str = option("sentences, one per line", default="-", role=TEXT)
+        beam: int = option("width of the beam", default=5, least=1)
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import functools
 import inspect
@@ -22,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .errors import NormalignError
-from .files import STDIO, check_distinct
+from .files import STDIO, check_distinct, check_new_directory, check_writable, is_stdout
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,9 +44,9 @@ PARTS_OF_MODELS = (
 
 
 def option(
+    help: str = "",
     *,
     default: Any = dataclasses.MISSING,
-    help: str = "",
     kw_only: bool = True,
     role: str = RESULT,
     group: str | None = None,
@@ -53,29 +54,38 @@ def option(
     also: Mapping[str, tuple[object, str]] | None = None,
     parse: Callable[[str], Any] | None = None,
     choices: Iterable[Any] = (),
+    least: float | None = None,
+    most: float | None = None,
     metavar: str | tuple[str, ...] | None = None,
     nargs: str | int | None = None,
     const: object = None,
     repeat: bool = False,
     positional: bool = False,
     either: str | None = None,
+    needs: Sequence[str] = (),
+    excludes: Sequence[str] = (),
     endings: Sequence[str] = (),
+    folder: str | None = None,
 ) -> Any:
-    """Declare a field that is an option.
+    """Declare a field that is an option. Its type says how text is read: as a number, as a switch, or as it is.
 
     Args:
-        default: Without a default the option is required.
         help: What it does; the default is added in brackets.
+        default: Without a default the option is required.
         kw_only: In Python the argument has to be named.
         role: One of the roles above.
         group: The heading of the help under which it stands; by default the ``GROUP`` of its class.
         flags: Its names on the command line, by default the field's own; with ``positional`` it has none.
         also: More flags, each with the value that it stands for and its help, such as ``--cpu`` for the device.
-        parse: Makes the value from text; ``bool`` makes a pair of flags, ``--x`` and ``--no-x``.
-        choices, metavar, nargs, const: As in argparse.
+        parse: Makes the value from text, where the type does not say it.
+        choices, nargs, const: As in argparse.
+        least, most: The smallest and the largest number that it may be.
+        metavar: As in argparse; by default what the role or the type is called: FILE, MODEL, N, X.
         repeat: The flag can be repeated; the values are collected.
         either: Options with the same word here exclude each other; one of them is required if it ends in ``!``.
+        needs, excludes: Other options that have to be given with it, and those that cannot be.
         endings: What follows the value in the names of the files that it stands for.
+        folder: It is a new folder, and this is what is written there, as "a dump".
     """
     choices = tuple(choices)
     metadata = {name: value for name, value in locals().items() if name not in ("default", "kw_only")}
@@ -93,19 +103,30 @@ else:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(option,))
 def options(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass whose fields are options."""
+    """Make a class a frozen dataclass whose fields are options; their values are checked by :func:`check_values`."""
+    if "__post_init__" not in vars(cls):
+        cls.__post_init__ = check_values  # type: ignore[attr-defined]
     return dataclasses.dataclass(frozen=True)(cls)
+
+
+def optional(help: str, **others: Any) -> Any:
+    """Declare an option that is None if it is not given."""
+    return option(help, default=None, **others)
+
+
+def switch(help: str, **others: Any) -> Any:
+    """Declare an option that is either given or not."""
+    return option(help, default=False, **others)
 
 
 def output(help: str = "where to write (standard output)", *, default: Any = STDIO, **others: Any) -> Any:
     """Declare the option ``-o``: the file that results are written to."""
-    given = {"metavar": "FILE", "role": WRITES, "group": "writing", "flags": ["-o", "--output"], **others}
-    return option(default=default, help=help, **given)
+    return option(help, default=default, **{"role": WRITES, "group": "writing", "flags": ["-o", "--output"], **others})
 
 
 def written(help: str, **others: Any) -> Any:
     """Declare a file that is written beside the results."""
-    return option(default=None, help=help, **{"metavar": "FILE", "role": WRITES, "group": "writing", **others})
+    return option(help, default=None, **{"role": WRITES, "group": "writing", **others})
 
 
 def positive(text: str) -> int:
@@ -127,6 +148,37 @@ def declared(options: object) -> Iterator[dataclasses.Field[Any]]:
             yield field
 
 
+def type_of(field: dataclasses.Field[Any]) -> type | None:
+    """Return int, float or bool, if that is what a field holds."""
+    name = getattr(field.type, "__name__", str(field.type)).partition(" ")[0]
+    return {"int": int, "float": float, "bool": bool}.get(name)
+
+
+def allowed(field: dataclasses.Field[Any], value: object) -> str | None:
+    """Return what a field may be, if ``value`` is something else."""
+    kind, least, most, choices = type_of(field), *(field.metadata[name] for name in ("least", "most", "choices"))
+    if choices:
+        return None if value in choices else f"one of {', '.join(map(str, choices))}"
+    if kind not in (int, float):
+        return None
+    is_number = isinstance(value, (int, kind)) and not isinstance(value, bool) and value == value
+    if is_number and (least is None or least <= value) and (most is None or value <= most):
+        return None
+    span = "" if least is None else f" from {least:g} on" if most is None else f" from {least:g} to {most:g}"
+    return f"{'a whole number' if kind is int else 'a number'}{span}"
+
+
+def check_values(options: object) -> None:
+    """Refuse values that are none of the choices of their option, or outside its range."""
+    for field in dataclasses.fields(options):  # type: ignore[arg-type]
+        value = getattr(options, field.name)
+        if "role" in field.metadata and value is not None and not isinstance(value, (list, tuple)):
+            expected, name = allowed(field, value), field.name.replace("_", " ")
+            if expected and value != field.default:
+                chosen = f"unknown {name} '{value}'; choose {expected}"
+                raise NormalignError(chosen if field.metadata["choices"] else f"{name}: {value!r} is not {expected}")
+
+
 # -- the command line ------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +187,7 @@ def add_flags(parser: argparse.ArgumentParser, cls: type, *, shown: Sequence[str
 
     A flag that is not given leaves no trace in the parsed arguments: the dataclass fills in its default.
     """
-    groups: dict[str, Any] = {}
+    groups: dict[str, Any] = {"options": parser}
     excluding: dict[str, Any] = {}
     owners = {name: getattr(base, "GROUP", "options") for base in reversed(cls.__mro__)
               for name in vars(base).get("__annotations__", ())}  # fmt: skip
@@ -143,61 +195,54 @@ def add_flags(parser: argparse.ArgumentParser, cls: type, *, shown: Sequence[str
     if shown is not None:
         fields.sort(key=lambda field: shown.index(field.name) if field.name in shown else len(shown))
     for field in fields:
-        about = field.metadata
+        about, kind = field.metadata, type_of(field)
         title = "options" if shown is not None else about["group"] or owners[field.name]
-        if title == "options":
-            groups[title] = parser
-        elif title not in groups:
-            groups[title] = parser.add_argument_group(title)
-        group = groups[title]
+        group = groups.get(title) or groups.setdefault(title, parser.add_argument_group(title))
         either = about["either"] or (field.name if about["also"] else None)
         if either:
             required = either.endswith("!")
-            group = excluding.setdefault(either, None) or group.add_mutually_exclusive_group(required=required)
+            group = excluding.get(either) or group.add_mutually_exclusive_group(required=required)
             excluding[either] = group
-        hidden = shown is not None and field.name not in shown
-        help = argparse.SUPPRESS if hidden else _help(field)
-        given: dict[str, Any] = {"default": argparse.SUPPRESS, "help": help}
-        flags = about["flags"] or [f"--{field.name.replace('_', '-')}"]
-        if about["positional"]:
-            flags = [field.name]
-        else:
+        help = about["help"].replace("%", "%%")
+        if not isinstance(field.default, (bool, tuple)) and field.default not in (None, "", STDIO, dataclasses.MISSING):
+            help += f" ({field.default})" if len(str(field.default)) < 40 else ""
+        given: dict[str, Any] = {"default": argparse.SUPPRESS, "help": help.strip()}
+        if shown is not None and field.name not in shown:
+            given["help"] = argparse.SUPPRESS
+        if not about["positional"]:
             given |= {"dest": field.name, "required": field.default is dataclasses.MISSING}
-        if about["parse"] is bool:
-            given["action"] = argparse.BooleanOptionalAction
-        elif field.default is False:
-            given["action"] = "store_true"
+        if kind is bool:
+            given["action"] = "store_true" if field.default is False else argparse.BooleanOptionalAction
         else:
-            for name in ("metavar", "nargs", "const"):
-                if about[name] is not None:
-                    given[name] = about[name]
-            if about["choices"]:
-                given["choices"] = about["choices"]
-            given["type"] = about["parse"]
+            given["type"] = about["parse"] or (kind and functools.partial(_number, field))
+            given["metavar"] = about["metavar"] or (None if about["choices"] else METAVARS.get(kind or about["role"]))
+            given |= {name: about[name] for name in ("nargs", "const", "choices") if about[name]}
             if about["repeat"]:
                 given["action"] = "append"
-        group.add_argument(*flags, **given)
+        group.add_argument(*([field.name] if about["positional"] else flags_of(field)), **given)
         for flag, (value, what) in (about["also"] or {}).items():
             hint = argparse.SUPPRESS if shown is not None else what
             group.add_argument(flag, dest=field.name, action="store_const", const=value, default=given["default"],
                                help=hint)  # fmt: skip
 
 
-def _help(field: dataclasses.Field[Any]) -> str:
-    """Return the help of a field with its default, if that says something."""
-    default, help = field.default, field.metadata["help"].replace("%", "%%")
-    said = not isinstance(default, (bool, tuple)) and default not in (None, "", STDIO, dataclasses.MISSING)
-    said = said and len(str(default)) < 40
-    return f"{help} ({default})".strip() if said else help
+METAVARS = {int: "N", float: "X", TEXT: "FILE", READS: "FILE", WRITES: "FILE", MODEL: "MODEL"}
 
 
-def check_choices(options: object) -> None:
-    """Refuse a value that is none of the choices of its option."""
-    for field in dataclasses.fields(options):  # type: ignore[arg-type]
-        choices, value = field.metadata.get("choices"), getattr(options, field.name)
-        if choices and value is not None and isinstance(value, str) and value not in choices:
-            name = field.name.replace("_", " ")
-            raise NormalignError(f"unknown {name} '{value}'; choose one of {', '.join(map(str, choices))}")
+def flags_of(field: dataclasses.Field[Any]) -> Sequence[str]:
+    """Return the flags of an option."""
+    return field.metadata["flags"] or [f"--{field.name.replace('_', '-')}"]
+
+
+def _number(field: dataclasses.Field[Any], text: str) -> Any:
+    """Return the number that a text stands for, if the option may be that."""
+    value: Any = text
+    with contextlib.suppress(ValueError):
+        value = (type_of(field) or float)(text)
+    expected = allowed(field, value)
+    if expected:
+        raise argparse.ArgumentTypeError(f"'{text}' is not {expected}")
+    return value
 
 
 # -- Python -----------------------------------------------------------------------------------------------------------
@@ -212,7 +257,9 @@ def keywords_of(cls: Callable[P, O]) -> Callable[[Callable[[O], T]], Callable[P,
         @functools.wraps(function)
         def with_keywords(*args: P.args, **kwargs: P.kwargs) -> T:
             signature.bind(*args, **kwargs)
-            return function(cls(*args, **kwargs))
+            given = cls(*args, **kwargs)
+            check_options(given, {name: f"'{name}'" for name in signature.parameters})
+            return function(given)
 
         returns = inspect.signature(function).return_annotation
         with_keywords.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
@@ -267,29 +314,64 @@ def input_files(options: object, *roles: str) -> list[str]:
 
 def output_files(options: object) -> list[str]:
     """Return the files that options name as outputs."""
-    written = []
-    for field in declared(options):
-        if field.metadata["role"] == WRITES:
-            endings = field.metadata["endings"]
-            for path in paths(getattr(options, field.name)):
-                written += [f"{path}.{ending}" for ending in endings] if endings else [path]
-    return written
+    return [path for field in declared(options) for path in _written(options, field)]
 
 
-def check_files(options: object) -> None:
-    """Refuse an output in the place of an input, or of another output."""
-    read = [path for path in input_files(options, READS, MODEL, TEXT) if path not in ("", STDIO)]
-    named = [path for path in input_files(options, MODEL) if os.path.exists(path)]
-    folders = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in named}
+def _written(options: object, field: dataclasses.Field[Any]) -> list[str]:
+    if field.metadata["role"] != WRITES:
+        return []
+    endings = field.metadata["endings"]
+    given = paths(getattr(options, field.name))
+    return [f"{path}.{ending}" for path in given for ending in endings] if endings else list(given)
+
+
+def check_options(options: object, called: Mapping[str, str]) -> None:
+    """Refuse options that do not go together, and files that cannot be read or written, before any work is done.
+
+    No output may take the place of an input or of another output. ``called``: what each option is called in messages.
+    """
+    fields = {field.name: field for field in declared(options)}
+    values = {name: getattr(options, name) for name in fields}
+    given = [name for name, value in values.items() if value not in (None, False, (), fields[name].default)]
+    for name in given:
+        needs, excludes = fields[name].metadata["needs"], fields[name].metadata["excludes"]
+        for other in (*needs, *excludes):
+            if (other in given) == (other in excludes):
+                which = "exclude each other; give one of them" if other in given else "belong together; give both"
+                raise NormalignError(f"{called[name]} and {called[other]} {which}")
+
+    named = {name: _strings(values[name]) for name, field in fields.items() if field.metadata["role"] in (TEXT, READS)}
+    if sum(path == STDIO for files in named.values() for path in files) > 1:
+        raise NormalignError("standard input ('-') can be read only once")
+    for name, files in named.items():
+        metavar = fields[name].metadata["metavar"] or "FILE"
+        for path in files if isinstance(metavar, tuple) or "FILE" in metavar else ():
+            if path != STDIO and not any(map(os.path.exists, _named(path))):
+                raise NormalignError(f"{path}: no such file or directory")
+
+    for name, field in fields.items():
+        for path in _written(options, field):
+            if field.metadata["folder"]:
+                check_new_directory(path, field.metadata["folder"])
+            elif not is_stdout(path):
+                check_writable(path)
+            elif name != "output":
+                raise NormalignError(f"{called[name]}: only {called['output']} can go to standard output")
+    models = [path for path in input_files(options, MODEL) if os.path.exists(path)]
+    folders = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in models}
     parts = [part for folder in sorted(folders) for name in PARTS_OF_MODELS for part in Path(folder).glob(name)]
+    read = [path for path in input_files(options, READS, MODEL, TEXT) if path not in ("", STDIO)]
     check_distinct(output_files(options), [*read, *parts])
+
+
+def _strings(value: Any) -> list[str]:
+    """Return the names that a value holds: none, one, or those of lists in it."""
+    if isinstance(value, (list, tuple)):
+        return [name for part in value for name in _strings(part)]
+    return [str(value)] if isinstance(value, (str, Path)) and str(value) else []
 
 
 def _named(value: Any) -> list[str]:
     """Return the files that a value may name: FILE, A:B, NAME=FILE, or several of such."""
-    if isinstance(value, (list, tuple)):
-        return [path for part in value for path in _named(part)]
-    if not isinstance(value, (str, Path)):
-        return []
-    text = str(value)
-    return [path for path in dict.fromkeys([text, *text.split(":"), text.partition("=")[2]]) if path]
+    return [path for text in _strings(value)
+            for path in dict.fromkeys([text, *text.split(":"), text.partition("=")[2]]) if path]  # fmt: skip

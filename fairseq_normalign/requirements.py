@@ -24,6 +24,10 @@ EXTRAS = {
     "transformers": ("transformers", "a model of transformers"),
 }
 """Package -> the extra that brings it, and what it is needed for."""
+NO_HOST = (
+    "a model needs the package 'torch' and a host: pip install 'fairseq-normalign[fairseq]' for fairseq "
+    "checkpoints, 'fairseq-normalign[transformers]' for models of transformers"
+)
 
 
 @contextlib.contextmanager
@@ -46,14 +50,23 @@ def missing_package(name: str) -> NormalignError | None:
     """
     package = name.split(".")[0]
     if package == "torch":
-        return NormalignError(
-            "a model needs the package 'torch' and a host: pip install 'fairseq-normalign[fairseq]' for fairseq "
-            "checkpoints, 'fairseq-normalign[transformers]' for models of transformers"
-        )
+        return NormalignError(NO_HOST)
     if package not in EXTRAS:
         return None
     extra, purpose = EXTRAS[package]
     return MissingExtra(extra if extra in EXTRAS else package, extra, purpose)
+
+
+def is_installed(package: str) -> bool:
+    """Return whether a package is there; it is not imported.
+
+    >>> is_installed("numpy"), is_installed("no_such_package")
+    (True, False)
+    """
+    try:
+        return importlib.util.find_spec(package) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def import_fairseq() -> None:

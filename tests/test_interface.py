@@ -120,7 +120,7 @@ def test_one_model_serves_several_threads(model, pairs):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"layer": "best"}, "the layer is a whole number from 1 on, not 'best'"),
+        ({"layer": "best"}, "layer: 'best' is not a whole number from 1 on"),
         ({"layer": 9}, "there is no decoder layer 9; the model has 3"),
         ({"readings": "1.9:awi"}, "there is no head 9"),
         ({"readings": "1:awi", "layer": 1}, "not both"),

@@ -20,7 +20,7 @@ from fairseq_normalign.options import (
     READS,
     TEXT,
     WRITES,
-    check_files,
+    check_options,
     declared,
     input_files,
     output_files,
@@ -149,8 +149,9 @@ def test_no_output_replaces_an_input(tmp_path, ending):
     """The prefix of the baseline stands for several files."""
     text = tmp_path / f"out.{ending}"
     text.write_text("a\n")
+    given = {"aligner": "fast_align", "source": str(text), "target": str(text), "output": str(tmp_path / "out")}
     with pytest.raises(NormalignError, match="would replace it"):
-        check_files(ALL["baseline"](aligner="fast_align", source=str(text), target="t", output=str(tmp_path / "out")))
+        check_options(ALL["baseline"](**given), {})
     assert text.read_text() == "a\n"
 
 

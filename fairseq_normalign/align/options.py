@@ -17,7 +17,19 @@ from ..links.pieces import LEVELS
 from ..links.readings import Reading
 from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
 from ..links.words import STEPS
-from ..options import MODEL, READS, FilePath, FilePaths, check_choices, option, options, part_of, paths, positive
+from ..options import (
+    MODEL,
+    READS,
+    FilePath,
+    FilePaths,
+    check_values,
+    option,
+    optional,
+    options,
+    part_of,
+    paths,
+    switch,
+)
 from ..text.options import TextOptions
 from ..text.vocabulary import TAGS
 
@@ -32,62 +44,49 @@ class AlignmentOptions:
     """Method, layer, head and step, all as a person types them: layer and head count from 1."""
 
     GROUP: ClassVar = "reading"
-    method: str = option(default="norms", help="norms, weights, or another registered method", metavar="METHOD")
-    readings: str | None = option(
-        default=None,
-        help="readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': one look "
+    method: str = option("norms, weights, or another registered method", default="norms", metavar="METHOD")
+    readings: str | None = optional(
+        "readings to multiply, for example 1.2:awi,3:awo^0.5 (LAYER[.HEAD]:STEP[^EXPONENT]); 'auto': one look "
         "after the word and one before it, chosen by the text if there is enough of it (the default where a text is "
         "aligned); 'default': the bottom third at awi times the top layer at awo",
         metavar="LIST",
     )
-    layer: int | None = option(
-        default=None, help="one reading: this decoder layer, from 1 (the bottom third)", parse=int, metavar="N"
-    )
-    head: int | None = option(
-        default=None, help="one reading: this head alone, from 1 (all heads together)", parse=int, metavar="N"
-    )
-    step: str | None = option(
-        default=None,
-        help="one reading: where the word is the decoder's output (awo) or its input (awi); by default what suits the "
+    layer: int | None = optional("one reading: this decoder layer, from 1 (the bottom third)", least=1)
+    head: int | None = optional("one reading: this head alone, from 1 (all heads together)", least=1)
+    step: str | None = optional(
+        "one reading: where the word is the decoder's output (awo) or its input (awi); by default what suits the "
         "method (norms: awi)",
         choices=STEPS,
     )
-    decision: str | None = option(
-        default=None,
-        help=f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
+    decision: str | None = optional(
+        f"how links are decided: {', '.join(DECISIONS)}; with two directions by what they agree on (one direction "
         "with one reading: argmax, with several: grow-diag)",
         flags=["--decide"],
         metavar="HOW",
     )
-    floor: float | None = option(
-        default=None,
-        help=f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
+    floor: float | None = optional(
+        f"drop links with an agreement of X or less ({AGREEMENT_FLOOR} for two directions, {OWN_AGREEMENT_FLOOR} "
         "for one that is decided by grow-diag)",
-        parse=float,
-        metavar="X",
+        least=0,
+        most=1,
     )
     null: str = option(
+        "when the end of the sentence or a tag wins: link the best word, or leave the word unaligned",
         default="best",
-        help="when the end of the sentence or a tag wins: link the best word, or leave the word unaligned",
         choices=NULL_POLICIES,
     )
     tags: str = option(
-        default=TAGS, help="pattern of language tags in front of a sentence; tags are not words", metavar="REGEX"
+        "pattern of language tags in front of a sentence; tags are not words", default=TAGS, metavar="REGEX"
     )
-    self_test: bool = option(
-        default=False, help="verify on every batch that what is read adds up to what the model computed (slow)"
-    )
+    self_test: bool = switch("verify on every batch that what is read adds up to what the model computed (slow)")
 
     def __post_init__(self) -> None:
         from ..methods import get_method, method_class
 
         if self.names_one_reading and self.readings is not None:
             raise NormalignError("give readings, or a layer, a head and a step, not both")
-        check_choices(self)
+        check_values(self)
         get_method(self.method)
-        for name, number in (("layer", self.layer), ("head", self.head)):
-            if number is not None and (type(number) is not int or number < 1):
-                raise NormalignError(f"the {name} is a whole number from 1 on, not {number!r}")
         method = method_class(self.method)
         if self.step is not None and self.step not in method.steps:
             raise NormalignError(
@@ -102,8 +101,6 @@ class AlignmentOptions:
             raise NormalignError(f"the method '{method.name}' has no single heads to read")
         if self.decision is not None:
             parse_decision(self.decision)
-        if self.floor is not None and not 0 <= self.floor <= 1:
-            raise NormalignError(f"the agreement that a link must exceed is a number from 0 to 1, not {self.floor}")
         try:
             re.compile(self.tags)
         except re.error as error:
@@ -177,49 +174,32 @@ class ModelFields:
 
     GROUP: ClassVar = "model"
     path: FilePath = option(
-        help="fairseq checkpoint (a.pt:b.pt is an ensemble), folder or hub name of transformers, or a file, folder or "
+        "fairseq checkpoint (a.pt:b.pt is an ensemble), folder or hub name of transformers, or a file, folder or "
         "archive of Marian, Firefox or CTranslate2",
-        metavar="MODEL",
         role=MODEL,
         kw_only=False,
     )
-    data: FilePath | None = option(
-        default=None, help="directory of the dictionaries (default: the checkpoint's)", metavar="DIR", role=MODEL
+    data: FilePath | None = optional(
+        "directory of the dictionaries (default: the checkpoint's)", metavar="DIR", role=MODEL
     )
-    source_lang: str | None = option(
-        default=None, help="source language, where the model does not tell it or has several", metavar="L"
-    )
-    target_lang: str | None = option(default=None, help="target language", metavar="L")
-    fixed_dictionary: FilePath | None = option(
-        default=None, help="multilingual: the dictionary of all languages", metavar="FILE", role=READS
-    )
-    lang_dict: FilePath | None = option(
-        default=None, help="multilingual: its languages, one per line, in their order", metavar="FILE", role=READS
-    )
-    lang_pairs: str | None = option(
-        default=None, help="multilingual: its directions, as a list or a file", metavar="PAIRS"
-    )
+    source_lang: str | None = optional("source language, where the model does not tell it or has several", metavar="L")
+    target_lang: str | None = optional("target language", metavar="L")
+    fixed_dictionary: FilePath | None = optional("multilingual: the dictionary of all languages", role=READS)
+    lang_dict: FilePath | None = optional("multilingual: its languages, one per line, in their order", role=READS)
+    lang_pairs: str | None = optional("multilingual: its directions, as a list or a file", metavar="PAIRS")
     user_dir: FilePaths = option(
-        default=(),
-        help="code of an architecture or task for fairseq; repeatable",
-        metavar="DIR",
-        repeat=True,
-        role=READS,
+        "code of an architecture or task for fairseq; repeatable", default=(), metavar="DIR", repeat=True, role=READS
     )
-    device: str | None = option(
-        default=None,
-        help="where the model computes, for example cuda:1 (a GPU if there is one)",
+    device: str | None = optional(
+        "where the model computes, for example cuda:1 (a GPU if there is one)",
         also={"--cpu": ("cpu", "use no GPU")},
     )
-    precision: str | None = option(
-        default=None,
-        help="convert the model to half precision; norms are computed in float32",
+    precision: str | None = optional(
+        "convert the model to half precision; norms are computed in float32",
         choices=("fp16", "bf16"),
         also={"--fp16": ("fp16", "float16"), "--bf16": ("bf16", "bfloat16")},
     )
-    max_tokens: int = option(
-        default=4000, help="pieces in a batch, per side, with padding", parse=positive, metavar="N"
-    )
+    max_tokens: int = option("pieces in a batch, per side, with padding", default=4000, least=1)
 
 
 @options
@@ -228,35 +208,31 @@ class ReverseFields:
 
     GROUP: ClassVar = "the other direction"
     reverse: FilePath | None = option(
+        "model that translates target to source",
         default=None,
-        help="model that translates target to source",
         flags=["--reverse-path"],
         also={"--reverse": ("", "the model of --path, the other way round, if it is multilingual")},
-        metavar="MODEL",
         role=MODEL,
         kw_only=False,
     )
-    reverse_data: FilePath | None = option(
-        default=None, help="dictionaries of the reverse model (default: next to it)", metavar="DIR", role=MODEL
+    reverse_data: FilePath | None = optional(
+        "dictionaries of the reverse model (default: next to it)", metavar="DIR", role=MODEL
     )
     reverse_bpe_codes: FilePaths = option(
-        default=(),
-        help="codes of the reverse model: of both its sides, or its source and target (default: those of the first "
+        "codes of the reverse model: of both its sides, or its source and target (default: those of the first "
         "model, exchanged)",
+        default=(),
         nargs="+",
-        metavar="FILE",
         role=READS,
     )
-    reverse_sentencepiece_model: FilePaths = option(
-        default=(), help="the same for SentencePiece", nargs="+", metavar="FILE", role=READS
-    )
-    reverse_readings: str | None = option(default=None, help="readings of the reverse model", metavar="LIST")
-    symmetrize: str | None = option(
-        default=None,
-        help=f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
+    reverse_sentencepiece_model: FilePaths = option("the same for SentencePiece", default=(), nargs="+", role=READS)
+    reverse_readings: str | None = optional("readings of the reverse model", metavar="LIST")
+    symmetrize: str | None = optional(
+        f"how two directions are combined: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in front the soft "
         f"alignments are multiplied first ({ALIKE})",
         choices=(*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS),
         metavar="WAY",
+        needs=("reverse",),
     )
 
 
@@ -266,17 +242,12 @@ class LoadOptions(ReverseFields, AlignmentOptions, TextOptions, ModelFields):
 
     GROUP: ClassVar = "reading"
     choice: FilePaths = option(
+        "readings that 'normalign layers --save' wrote: for the model and, if there is one, for the reverse model",
         default=(),
-        help="readings that 'normalign layers --save' wrote: for the model and, if there is one, for the reverse model",
         nargs="+",
-        metavar="FILE",
         role=READS,
     )
-    level: str = option(default="word", help="what links count", choices=LEVELS)
-
-    def __post_init__(self) -> None:
-        """Check what needs no torch; the rest is checked when :meth:`alignment` and :meth:`text` are made."""
-        check_choices(self)
+    level: str = option("what links count", default="word", choices=LEVELS)
 
     def text(self, *, reverse: bool = False) -> TextOptions:
         """Return how lines become pieces; ``reverse``: for the model of the other direction."""

@@ -10,12 +10,12 @@ import keyword
 import os
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ..errors import NormalignError, one_line, reason_of
-from ..options import add_flags, check_files
+from ..options import add_flags, check_options, declared, flags_of
 from ..requirements import explained_imports
 from ..version import __version__
 
@@ -47,11 +47,40 @@ def main(argv: Sequence[str] | None = None) -> int:
     front = 0
     while arguments[front : front + 1] == ["--user-dir"]:  # it may come before the verb, too
         front += 2
-    arguments = [*arguments[front : front + 1], *arguments[:front], *arguments[front + 1 :]]
-    verb = arguments[0] if arguments else None
+    verb, arguments = next(iter(arguments[front:]), None), [*arguments[:front], *arguments[front + 1 :]]
     if verb not in VERBS:
-        return _top_level(arguments)
-    return _guarded(f"normalign {verb}", lambda: _run(verb, arguments[1:]))
+        _top_level(verb)
+    name, flags = f"normalign {verb}", {}
+    try:
+        with explained_imports():
+            module = verb_module(verb)
+            flags = {field.name: flags_of(field)[-1] for field in declared(module.Options)}
+            options = module.Options(
+                **vars(verb_parser(verb, everything="--help-all" in arguments).parse_args(arguments))
+            )
+            check_options(options, flags)
+            code: int = module.run(options) or 0
+            sys.stdout.flush()
+            return code
+    except NormalignError as error:
+        message: object = f"{error}: {flags.get(error.option, error.option)}" if error.option else error
+    except BrokenPipeError:
+        _silence_stdout()
+        return 141  # what a shell reports for a program that SIGPIPE ended
+    except OSError as error:  # nothing of ours was half-written: whatever opens an output removes it
+        _silence_stdout()
+        message = f"{'input or output' if error.filename is None else error.filename}: {reason_of(error)}"
+    except UnicodeEncodeError as error:
+        _silence_stdout()
+        letter = ascii(error.object[error.start])
+        message = f"the letter {letter} cannot be written in {error.encoding}; set PYTHONIOENCODING=utf-8"
+    except MemoryError:
+        message = "not enough memory"
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return 130
+    print(f"{name}: error: {one_line(message)}", file=sys.stderr)
+    return 2
 
 
 def verb_module(verb: str) -> ModuleType:
@@ -70,18 +99,12 @@ class OneLineParser(argparse.ArgumentParser):
                 break
             flag = argument.partition("=")[0]
             if re.match("--[a-z]", flag) and not any(one.startswith(flag) for one in self._option_string_actions):
-                self.error(f"unrecognized arguments: {argument}{self._meant(flag)}")
+                self.error(f"unrecognized arguments: {argument}{_meant(flag, self._option_string_actions)}")
         return super().parse_args(args, namespace)
-
-    def _meant(self, flag: str) -> str:
-        if flag in MOVED:
-            return f"; {MOVED[flag]}"
-        close = difflib.get_close_matches(flag, self._option_string_actions, 1)
-        return f"; did you mean {close[0]}?" if close else ""
 
     def error(self, message: str) -> NoReturn:
         """Print the mistake and where the options are listed, and end with exit code 2."""
-        self.exit(_mistake(self.prog, f"{message}; '{self.prog} --help' lists the options"))
+        self.exit(2, f"{self.prog}: error: {one_line(message)}; '{self.prog} --help' lists the options\n")
 
 
 MOVED = {
@@ -92,6 +115,11 @@ MOVED = {
     "report": "reports are written by 'normalign view ... --report FOLDER' now",
 }
 """Flags and verbs of earlier versions -> what to use instead."""
+
+
+def _meant(given: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(given, known, 1)
+    return f"; {MOVED[given]}" if given in MOVED else f"; did you mean {close[0]}?" if close else ""
 
 
 def verb_parser(verb: str, *, everything: bool = True) -> argparse.ArgumentParser:
@@ -108,63 +136,12 @@ def verb_parser(verb: str, *, everything: bool = True) -> argparse.ArgumentParse
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument(
-        "--help-all", action=_HelpAll, nargs=0, verb=verb, dest=argparse.SUPPRESS, help="show all options"
-    )
+    parser.add_argument("--help-all", action="help", help="show all options")
     add_flags(parser, options, shown=first)
     return parser
 
 
-class _HelpAll(argparse.Action):
-    def __init__(self, *args: Any, verb: str, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.verb = verb
-
-    def __call__(self, *_: object) -> NoReturn:
-        verb_parser(self.verb).print_help()
-        sys.exit(0)
-
-
-def _run(verb: str, arguments: Sequence[str]) -> int:
-    module = verb_module(verb)
-    options = module.Options(**vars(verb_parser(verb, everything=False).parse_args(arguments)))
-    check_files(options)
-    code = module.run(options) or 0
-    sys.stdout.flush()
-    return code
-
-
-def _guarded(name: str, run: Callable[[], int]) -> int:
-    try:
-        with explained_imports():
-            return run()
-    except NormalignError as error:
-        return _mistake(name, f"{error}: --{error.option.replace('_', '-')}" if error.option else error)
-    except BrokenPipeError:
-        _silence_stdout()
-        return 141  # what a shell reports for a program that SIGPIPE ended
-    except OSError as error:  # nothing of ours was half-written: whatever opens an output removes it
-        _silence_stdout()
-        place = error.filename if error.filename is not None else "input or output"
-        return _mistake(name, f"{place}: {reason_of(error)}")
-    except UnicodeEncodeError as error:
-        _silence_stdout()
-        letter = ascii(error.object[error.start])
-        return _mistake(name, f"the letter {letter} cannot be written in {error.encoding}; set PYTHONIOENCODING=utf-8")
-    except MemoryError:
-        return _mistake(name, "not enough memory")
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
-        return 130
-
-
-def _mistake(name: str, message: object) -> int:
-    """Print a user's mistake; return the exit code."""
-    print(f"{name}: error: {one_line(message)}", file=sys.stderr)
-    return 2
-
-
-def _top_level(arguments: list[str]) -> int:
+def _top_level(found: str | None) -> NoReturn:
     width = max(map(len, VERBS)) + 2
     verbs = "\n".join(f"  {verb:<{width}}{line}" for verb, line in VERBS.items())
     parser = OneLineParser(
@@ -175,11 +152,8 @@ def _top_level(arguments: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"normalign {__version__}")
     parser.add_argument("verb", metavar="VERB", help="what to do; one of those below")
-    found = parser.parse_args(arguments[:1] or ["--help"]).verb
-    close = difflib.get_close_matches(found, VERBS, 1)
-    meant = f"; {MOVED[found]}" if found in MOVED else f"; did you mean '{close[0]}'?" if close else ""
-    parser.error(f"unknown verb '{found}'{meant}")
-    return 0
+    found = parser.parse_args([found or "--help"]).verb
+    parser.error(f"unknown verb '{found}'{_meant(found, VERBS)}")
 
 
 def _silence_stdout() -> None:

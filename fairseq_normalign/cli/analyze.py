@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,25 +33,13 @@ from ..analysis.attention_tables import (
     Relation,
     SingularValues,
 )
-from ..errors import NormalignError
-from ..files import STDIO, check_writable, open_output, read_lines, words_of
-from ..options import READS, option, options, output, positive, written
-from ..show.figures import figure_format
+from ..errors import NormalignError, note
+from ..files import open_output, read_lines, words_of
+from ..options import READS, option, optional, options, output, switch
 from ..show.tables import TABLE_STYLES, render_tables
 from ..version import __version__
-from .link_files import GOLD_OPTIONS, GoldFormat, format_options
-from .shared import (
-    COMBINING,
-    READING,
-    REVERSE,
-    BitextOptions,
-    ModelOptions,
-    check_sides,
-    from_stdin,
-    given_text,
-    prepare_torch,
-    progress_bar,
-)
+from .bitext import COMBINING, READING, REVERSE, BitextOptions, ModelOptions, prepare_torch, progress_bar
+from .link_files import alignment_files, drawing, layouts, reading_of
 
 if TYPE_CHECKING:
     from ..align.observing import Observer
@@ -61,12 +48,11 @@ if TYPE_CHECKING:
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
 KINDS = ("encoder", "decoder", "cross")
-RANKED = ("frequency", "mixing", "heads")
-"""What needs to know how often pieces occur."""
 
 
 @options
-class Options(GoldFormat, BitextOptions, ModelOptions):
+@alignment_files("gold", group="gold")
+class Options(BitextOptions, ModelOptions):
     """Everything that changes what is looked at and how, and what is written."""
 
     GROUP: ClassVar = "analyzing"
@@ -75,96 +61,81 @@ class Options(GoldFormat, BitextOptions, ModelOptions):
     FIRST: ClassVar = (
         *("what", "path", "source", "target", "bpe_codes", "attention", "limit", "gold", "figure", "output"),
     )
-    what: str = option(help="one of those below", choices=WHAT, metavar="WHAT", positional=True)
-    attention: str | None = option(
-        default=None, help="whose: the encoder's, the decoder's own, or over the encoder (cross)", choices=KINDS
+    what: str = option("one of those below", choices=WHAT, metavar="WHAT", positional=True)
+    attention: str | None = optional(
+        "whose: the encoder's, the decoder's own, or over the encoder (cross)", choices=KINDS
     )
-    limit: int | None = option(default=None, help="the first N lines only", parse=positive, metavar="N")
+    limit: int | None = optional("the first N lines only", least=1)
     category: Sequence[str] = option(
+        "pieces that are a category of their own, for example 'comma & period=[.,]'; repeatable",
         default=(),
-        help="pieces that are a category of their own, for example 'comma & period=[.,]'; repeatable",
         repeat=True,
         metavar="NAME=REGEX",
     )
-    counts: str | None = option(
-        default=None,
-        help="frequencies of pieces: 'dictionary', 'text', or a file of lines 'piece count' (the dictionary's)",
+    counts: str | None = optional(
+        "frequencies of pieces: 'dictionary', 'text', or a file of lines 'piece count' (the dictionary's)",
         metavar="FROM",
         role=READS,
     )
-    mask: float = option(default=0.0, help="masked models: hide this share of the pieces", parse=float, metavar="SHARE")
-    points: int = option(default=2000, help="pairs to sample for a figure", parse=positive, metavar="N")
-    seed: int = option(default=1, help="seed of samples and masks", parse=int)
-    gold: str | None = option(
-        default=None,
-        help="gold alignments: the AER of each head over the encoder",
-        metavar="FILE",
-        role=READS,
-        group="heads",
+    mask: float = option(
+        "masked models: hide this share of the pieces", default=0.0, least=0, most=0.99, metavar="SHARE"
     )
-    relevance: int | None = option(
-        default=None, help="LRP relevance on the first N pairs; slow", parse=positive, metavar="N", group="heads"
-    )
-    style: str = option(
-        default="table",
-        help="how results are laid out",
-        choices=[one for one in TABLE_STYLES if one != "json"],
-        group="writing",
-    )
-    json: bool = option(default=False, help="write JSON", group="writing")
-    figure: str | None = written("draw it (.png, .svg, .pdf)")
+    points: int = option("pairs to sample for a figure", default=2000, least=1)
+    seed: int = option("seed of samples and masks", default=1)
+    gold: str | None = optional("gold alignments: the AER of each head over the encoder", role=READS, group="heads")
+    relevance: int | None = optional("LRP relevance on the first N pairs; slow", least=1, group="heads")
+    style: str = layouts(TABLE_STYLES)
+    json: bool = switch("write JSON", group="writing")
+    figure: str | None = drawing("draw it")
     output: str = output()
+
+    def windows(self) -> Iterator[list[TextPair]]:
+        """Yield the lines that are asked for, a window at a time; without a target that side is empty."""
+        from ..jobs import WINDOW
+
+        one_sided = not (self.target or self.bitext)
+        pairs = ((line, "") for line in read_lines(self.source)) if one_sided else self.opened().pairs()
+        pairs = itertools.islice(pairs, self.limit)
+        while window := list(itertools.islice(pairs, WINDOW)):
+            yield window
 
 
 def run(args: Options) -> None:
-    _check(args)
+    if args.what != "singular" and not (args.source or args.bitext):
+        raise NormalignError(
+            f"{args.what} needs a text: --source, and --target where the model translates; or --bitext"
+        )
+    if (args.gold or args.relevance) and args.what != "heads":
+        raise NormalignError(f"--gold and --relevance belong to 'heads', not to '{args.what}'")
     prepare_torch(args)
     observer = _observer(args)
-    said = [args.what, f"attention:{observer.kind}"]
+    signature = [args.what, f"attention:{observer.kind}"]
     found: Analysis | SingularValues
     if args.what == "singular":
         found = SingularValues(observer.projections())
     else:
         found = _analysis(args, observer)
-        said.append(f"lines:{_look(args, observer, found)}")
-        if isinstance(found, Heads) and (args.gold or args.relevance):
+        signature.append(f"lines:{_look(args, observer, found)}")
+        if isinstance(found, Heads):
             _score_heads(args, observer, found)
     if args.figure:
         from ..show.plots import DRAWINGS
 
         DRAWINGS[args.what](found).save(args.figure)
-    signature = "|".join([*said, f"seed:{args.seed}", f"normalign:{__version__}"])
+    signature += [f"seed:{args.seed}", f"normalign:{__version__}"]
     with open_output(args.output) as handle:
         style = "json" if args.json else args.style
-        handle.write(render_tables(found.tables(), style, signature, more="more in --style tsv"))
-
-
-def _check(args: Options) -> None:
-    if args.what != "singular" and not (args.source or args.bitext):
-        raise NormalignError(
-            f"{args.what} needs a text: --source, and --target where the model translates; or --bitext"
-        )
-    if args.bitext:
-        check_sides(args)
-    if (args.gold or args.relevance) and args.what != "heads":
-        raise NormalignError(f"--gold and --relevance belong to 'heads', not to '{args.what}'")
-    if not 0 <= args.mask < 1:
-        raise NormalignError(f"--mask {args.mask}: a share from 0 to below 1")
-    for path in (args.figure, args.output):
-        if path and path != STDIO:
-            check_writable(path)
-    if args.figure:
-        figure_format(args.figure)
+        handle.write(render_tables(found.tables(), style, "|".join(signature), more="more in --style tsv"))
 
 
 def _observer(args: Options) -> Observer:
-    """Load a masked language model or, of any other path, a model that translates."""
+    """Load the model: a masked language model, or one that translates."""
     from ..align.aligner import load_aligner, model_options
     from ..align.observing import PairObserver
     from ..hosts import host_of
 
-    options, host = model_options(args), host_of(str(args.path))
     masked: OneSided | None = None
+    host, options = host_of(str(args.path)), model_options(args)
     if host == "transformers":
         from ..hosts.transformers.transformers_lm import BertObserver, is_bert
 
@@ -181,23 +152,21 @@ def _observer(args: Options) -> Observer:
         return masked
     if args.mask:
         raise NormalignError("--mask is for masked language models; this model translates")
-    if args.what != "singular" and not args.bitext and args.target is None:
+    if args.what != "singular" and not (args.target or args.bitext):
         raise NormalignError("this model translates: give its --target too")
     return PairObserver(load_aligner(args).forward, args.attention or "cross")
 
 
 def _analysis(args: Options, observer: Observer) -> Analysis:
-    if args.what == "dispersion":
-        return Dispersion()
     of_queries = args.what == "mixing"
     inventory = observer.queries if of_queries else observer.keys
-    ranks = inventory.ranks(_counts(args, observer, inventory, of_queries)) if args.what in RANKED else None
-    if args.what == "heads":
-        return Heads(observer.queries.special, observer.keys.special, ranks)
-    if args.what == "frequency":
-        assert ranks is not None
+    if args.what == "dispersion":
+        return Dispersion()
+    if args.what in ("heads", "frequency"):
+        ranks = _ranks(args, observer, inventory, of_queries)
+        if args.what == "heads":
+            return Heads(observer.queries.special, observer.keys.special, ranks)
         return Frequency(ranks, points=args.points, seed=args.seed)
-
     patterns = {}
     for text in args.category:
         name, sign, pattern = text.partition("=")
@@ -211,79 +180,70 @@ def _analysis(args: Options, observer: Observer) -> Analysis:
     categories = categorize(inventory, patterns)
     if args.what == "categories":
         return CategoryShares(categories)
-    return Mixing(categories, ranks) if of_queries else Relation(categories, points=args.points, seed=args.seed)
+    if of_queries:
+        return Mixing(categories, _ranks(args, observer, inventory, of_queries))
+    return Relation(categories, points=args.points, seed=args.seed)
 
 
-def _counts(args: Options, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
-    """Return how often every piece occurs [V], in the dictionary, a file or the text."""
-    known = inventory.counts
-    if known is not None:  # some dictionaries are written with the same count for every piece, which says nothing
-        text = {count for number, count in enumerate(known.tolist()) if number not in inventory.special}
-        known = known if len(text) > 2 else None
-    source = args.counts or ("text" if known is None else "dictionary")
+def _ranks(args: Options, observer: Observer, inventory: Inventory, of_queries: bool) -> np.ndarray:
+    """Return the frequency rank of every piece, by the counts that were asked for."""
+    known = [] if inventory.counts is None else inventory.counts.tolist()
+    # equal counts, as some dictionaries are written, tell nothing
+    silent = len({count for number, count in enumerate(known) if number not in inventory.special}) <= 2
+    source = args.counts or ("text" if silent else "dictionary")
     if source == "dictionary":
-        if known is None:
+        if silent:
             raise NormalignError("--counts dictionary: the dictionary has none; say 'text', or a file")
-        return known
+        return inventory.ranks()
+    if source != "text":
+        return inventory.ranks(_counts_in(source, inventory))
+    args.check_twice("counting pieces reads")
     counts = np.zeros(len(inventory.symbols), dtype=np.int64)
-    if source == "text":
-        if from_stdin(args):
-            raise NormalignError(
-                "counting the text needs to read it twice, which '-' does not allow; give --counts FILE"
-            )
-        for window in _windows(args):
-            counts += np.bincount(observer.pieces(window)[0 if of_queries else 1], minlength=len(counts))
-        return counts
-    places = {symbol: place for place, symbol in enumerate(inventory.symbols)}
-    for row, line in enumerate(read_lines(source), start=1):
+    for window in args.windows():
+        pieces = observer.pieces(window)[0 if of_queries else 1]
+        counts += np.bincount(pieces, minlength=len(counts))
+    return inventory.ranks(counts)
+
+
+def _counts_in(path: str, inventory: Inventory) -> np.ndarray:
+    number = {symbol: place for place, symbol in enumerate(inventory.symbols)}
+    counts = np.zeros(len(inventory.symbols))
+    for row, line in enumerate(read_lines(path), start=1):
         words = words_of(line)
         if len(words) < 2 or not re.fullmatch("[0-9]{1,18}", words[-1]):
-            raise NormalignError.at(source, row, f"'{line}' is not a piece and its count")
-        if words[0] in places:
-            counts[places[words[0]]] = int(words[-1])
+            raise NormalignError.at(path, row, f"'{line}' is not a piece and its count")
+        if words[0] in number:
+            counts[number[words[0]]] = int(words[-1])
     return counts
 
 
-def _windows(args: Options) -> Iterator[list[TextPair]]:
-    """Give the lines that are asked for, a window at a time; without a target that side is empty."""
-    from ..jobs import WINDOW, Bitext
-
-    if not (args.target or args.bitext):
-        pairs: Iterator[TextPair] = ((line, "") for line in read_lines(args.source))
-    else:
-        bitext = Bitext(*given_text(args))
-        bitext.count()
-        pairs = bitext.pairs()
-    pairs = itertools.islice(pairs, args.limit)
-    while window := list(itertools.islice(pairs, WINDOW)):
-        yield window
-
-
 def _look(args: Options, observer: Observer, analysis: Analysis) -> int:
-    """Show the text to the analysis; return how many lines it saw."""
+    """Send the text by; -> how many lines were looked at."""
     seen = 0
     with progress_bar(args) as bar:
-        for window in _windows(args):
+        for window in args.windows():
             for observed in observer.observed(window, mixing=analysis.needs_mixing):
                 analysis.add(observed)
                 seen += len(observed.keys)
                 bar.update(len(observed.keys))
     for reason, count in observer.skipped.items():
-        print(f"normalign analyze: {count} lines left out ({reason})", file=sys.stderr)
+        note(f"normalign analyze: {count} lines left out ({reason})")
     if not seen:
         raise NormalignError(
-            f"{given_text(args)[0]}: none of its lines can be read: each is empty or too long for the model"
+            f"{args.source or args.bitext}: none of its lines can be read: each is empty or too long for the model"
         )
     return seen
 
 
 def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
-    """Add what is asked for of each head: its AER, its relevance."""
+    """AER and relevance, where they were asked for."""
+    if not (args.gold or args.relevance):
+        return
     from ..align.observing import PairObserver, error_of_heads, relevance_of_heads
 
     if not isinstance(observer, PairObserver):
         raise NormalignError("--gold and --relevance need a model that translates")
-    pairs = [pair for window in _windows(args) for pair in window]
+    pairs = [pair for window in args.windows() for pair in window]
     if args.relevance:
         heads.extra["relevance"] = relevance_of_heads(observer.pair_model, pairs[: args.relevance], observer.kind)
     if args.gold:
@@ -291,9 +251,12 @@ def _score_heads(args: Options, observer: Observer, heads: Heads) -> None:
             raise NormalignError(f"--gold: alignments come from --attention cross, not from {observer.kind}")
         from ..links.gold import read_gold
 
-        golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"))
+        golds = read_gold(args.gold, **reading_of(args, "gold"))
         if len(golds) < len(pairs) or (args.limit is None and len(golds) != len(pairs)):
-            raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {given_text(args)[0]} has {len(pairs)}")
-        errors = error_of_heads(observer.pair_model, pairs, golds[: len(pairs)], name=args.gold)
-        for (method, step), layers in errors.items():
+            raise NormalignError(
+                f"{args.gold}: {len(golds)} sentences, but {args.source or args.bitext} has {len(pairs)}"
+            )
+        for (method, step), layers in error_of_heads(
+            observer.pair_model, pairs, golds[: len(pairs)], name=args.gold
+        ).items():
             heads.extra[f"AER {method} {step}"] = [100 * layer for layer in layers]

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import MISSING
 from typing import ClassVar
 
 from ..errors import NormalignError
-from ..files import STDIO, check_writable, open_output
-from ..links.baselines import ALIGNERS, Baseline, Links, WordPair, align, read_word_pairs
+from ..files import STDIO, open_output
+from ..links.baselines import ALIGNERS, Links, align, read_word_pairs
 from ..links.formats import Writer
 from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
-from ..options import READS, option, options, output
+from ..options import READS, option, optional, options, output, switch
 from ..version import __version__
 
 EPILOG = """\
@@ -33,25 +33,25 @@ class Options:
     """Everything that changes what is aligned, and what is written."""
 
     EXAMPLE: ClassVar = "normalign baseline fast_align --source text.de --target text.en -o fast_align"
-    aligner: str = option(help="which aligner", choices=ALIGNERS, positional=True)
-    source: str = option(help="source sentences, words separated by spaces", metavar="FILE", role=READS)
-    target: str = option(help="target sentences", metavar="FILE", role=READS)
+    aligner: str = option("which aligner", choices=ALIGNERS, positional=True)
+    source: str = option("source sentences, words separated by spaces", role=READS)
+    target: str = option("target sentences", role=READS)
     train: Sequence[Sequence[str]] = option(
+        "more sentence pairs to learn from; repeatable",
         default=(),
-        help="more sentence pairs to learn from; repeatable",
         nargs=2,
         repeat=True,
         metavar=("SOURCE", "TARGET"),
         role=READS,
     )
-    lowercase: bool = option(default=False, help="lower-case the words first")
+    lowercase: bool = switch("lower-case the words first")
     symmetrize: Sequence[str] = option(
+        f"how both directions are combined; repeatable ({DEFAULT})",
         default=(DEFAULT,),
-        help=f"how both directions are combined; repeatable ({DEFAULT})",
         repeat=True,
         choices=SYMMETRIZATIONS,
     )
-    programs: str | None = option(default=None, help="where the aligner's programs are (PATH)", metavar="DIR")
+    programs: str | None = optional("where the aligner's programs are (PATH)", metavar="DIR")
     output: str = output(
         "start of the names of the files to write",
         default=MISSING,
@@ -63,35 +63,16 @@ class Options:
 def run(args: Options) -> None:
     if args.output == STDIO:
         raise NormalignError("-o is the start of several file names, and cannot be standard output")
-    check_writable(args.output + ".json")
     pairs = read_word_pairs(args.source, args.target, lowercase=args.lowercase)
-    baseline = align(args.aligner, pairs, _training(args), programs=args.programs)
+    training = (read_word_pairs(*files, lowercase=args.lowercase) for files in args.train)
+    baseline = align(args.aligner, pairs, itertools.chain.from_iterable(training), programs=args.programs)
     methods = list(dict.fromkeys(args.symmetrize))
     _write(f"{args.output}.forward", baseline.forward)
     _write(f"{args.output}.backward", baseline.backward)
     for method in methods:
         both = zip(baseline.forward, baseline.backward, strict=True)
         _write(f"{args.output}.{method}", (symmetrize(*links, method) for links in both))
-    with open_output(f"{args.output}.json") as handle:
-        json.dump(_record(args, pairs, baseline, methods), handle, indent=2)
-        handle.write("\n")
-    for name in ("forward", "backward", *methods, "json"):
-        print(f"{args.output}.{name}")
-
-
-def _training(args: Options) -> Iterator[WordPair]:
-    return itertools.chain.from_iterable(read_word_pairs(*files, lowercase=args.lowercase) for files in args.train)
-
-
-def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> None:
-    with open_output(path) as handle:
-        writer = Writer(handle, "pharaoh")
-        for links in alignments:
-            writer.write((source, target, True) for source, target in links)
-
-
-def _record(args: Options, pairs: list[WordPair], baseline: Baseline, methods: list[str]) -> dict:
-    return {
+    record = {
         "normalign": __version__,
         "aligner": args.aligner,
         "programs": {program.name: program.version for program in baseline.programs},
@@ -104,3 +85,15 @@ def _record(args: Options, pairs: list[WordPair], baseline: Baseline, methods: l
         "not_given_to_the_aligner": baseline.left_out,
         "symmetrized": methods,
     }
+    with open_output(f"{args.output}.json") as handle:
+        json.dump(record, handle, indent=2)
+        handle.write("\n")
+    for name in ("forward", "backward", *methods, "json"):
+        print(f"{args.output}.{name}")
+
+
+def _write(path: str, alignments: Links | Iterable[list[tuple[int, int]]]) -> None:
+    with open_output(path) as handle:
+        writer = Writer(handle, "pharaoh")
+        for links in alignments:
+            writer.write((source, target, True) for source, target in links)

@@ -13,44 +13,38 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from ..analysis.comparison import Sampling, Seed, compare
+from ..analysis.comparison import Sampling, compare
 from ..analysis.decisions import check_gold
 from ..errors import NormalignError
-from ..files import STDIO, check_writable, open_output
-from ..links.decide import Link
+from ..files import STDIO, open_output
 from ..links.formats import Lengths, in_step, open_alignment
-from ..links.gold import Gold, golds_of, read_links
+from ..links.gold import golds_of, read_links
 from ..links.symmetrize import AGREED, SOFT_SYMMETRIZATIONS, SYMMETRIZATIONS
-from ..options import MODEL, READS, FilePath, option, options, output, positive, written
-from ..show.figures import figure_format
+from ..options import MODEL, READS, FilePath, option, optional, options, output, switch
 from ..show.plots import draw_layers
 from ..show.tables import STYLES, TABLE_STYLES, render_comparison, render_tables
 from ..version import __version__
-from .link_files import CONVERT_OPTIONS, GOLD_OPTIONS, GoldFormat, TextFiles, format_options
-from .shared import (
+from .bitext import (
     COMBINING,
     READING,
     BitextOptions,
     ModelOptions,
-    check_sides,
-    from_stdin,
-    given_text,
     method_list,
     prepare_torch,
     progress_bar,
     warn_of_text,
     warn_of_unknown_pieces,
 )
+from .link_files import CONVERT_OPTIONS, TextFiles, alignment_files, drawing, layouts, reading_of
 
-if TYPE_CHECKING:
-    from ..align.aligner import Aligner
-    from ..jobs import TextPair
+WAYS = (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS)
 
 
 @options
-class Options(GoldFormat, BitextOptions, ModelOptions):
+@alignment_files("gold", group="gold")
+class Options(BitextOptions, ModelOptions):
     """Everything that changes what is compared, and how it is shown."""
 
     GROUP: ClassVar = "comparing"
@@ -61,157 +55,125 @@ class Options(GoldFormat, BitextOptions, ModelOptions):
     )
     path: FilePath = option(default="")
     paths: Sequence[str] = option(
-        help="fairseq checkpoint, or a folder or hub name of transformers; several: seeds of one set-up",
+        "fairseq checkpoint, or a folder or hub name of transformers; several: seeds of one set-up",
         flags=["--path"],
-        metavar="MODEL",
         nargs="+",
         role=MODEL,
         group="model",
     )
-    reverses: Any = option(
-        default=None,
-        help="models that translate target to source, in the same order",
+    reverses: Any = optional(
+        "models that translate target to source, in the same order",
         flags=["--reverse-path"],
         also={"--reverse": ("", "the models of --path, the other way round, if they are multilingual")},
-        metavar="MODEL",
         nargs="+",
         role=MODEL,
         group="the other direction",
     )
-    gold: str = option(help="gold alignments", metavar="FILE", role=READS)
-    methods: str = option(default="weights,norms", help="methods separated by commas, or 'all'")
+    gold: str = option("gold alignments", role=READS)
+    methods: str = option("methods separated by commas, or 'all'", default="weights,norms")
     add: Sequence[str] = option(
-        default=(), help="another aligner's links as a row; repeatable", repeat=True, metavar="NAME=FILE", role=READS
+        "another aligner's links as a row; repeatable", default=(), repeat=True, metavar="NAME=FILE", role=READS
     )
     ways: str = option(
-        default="grow-diag,agreed-grow-diag",
-        help=f"how two directions are combined, separated by commas: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in "
+        f"how two directions are combined, separated by commas: {', '.join(SYMMETRIZATIONS)}; with '{AGREED}' in "
         "front the soft alignments are multiplied first",
+        default="grow-diag,agreed-grow-diag",
         flags=["--symmetrize"],
-        metavar="WAYS",
     )
-    factors: bool = option(default=False, help="what each choice brings, by every combination of them")
-    limit: int | None = option(default=None, help="the first N sentences only", parse=positive, metavar="N")
-    bootstrap: int = option(default=1000, help="resamplings", parse=positive, metavar="N")
-    seed: int = option(default=12345, help="seed of the resamplings", parse=int)
-    style: str = option(
-        default="table",
-        help="how results are laid out",
-        choices=[one for one in dict.fromkeys((*STYLES, *TABLE_STYLES)) if one != "json"],
-        group="writing",
-    )
-    json: bool = option(default=False, help="write JSON", group="writing")
-    full: bool = option(
-        default=False, help="every layer and system, not the best five alone", flags=["--all-rows"], group="writing"
-    )
-    digits: int = option(default=1, help="decimals of percentages", parse=int, group="writing")
-    figure: str | None = written("draw the AER of every layer (.png, .svg, .pdf)")
+    factors: bool = switch("what each choice brings, by every combination of them", excludes=("add", "figure"))
+    limit: int | None = optional("the first N sentences only", least=1)
+    bootstrap: int = option("resamplings", default=1000, least=1)
+    seed: int = option("seed of the resamplings", default=12345, least=0)
+    style: str = layouts(tuple(dict.fromkeys((*STYLES, *TABLE_STYLES))))
+    json: bool = switch("write JSON", group="writing")
+    full: bool = switch("every layer and system, not the best five alone", flags=["--all-rows"], group="writing")
+    digits: int = option("decimals of percentages", default=1, least=0, most=17, group="writing")
+    figure: str | None = drawing("draw the AER of every layer")
     output: str = output()
 
 
 def run(args: Options) -> None:
-    check_sides(args)
+    ways, added, layout = _checked(args)
     prepare_torch(args)
-    ways, added = _check(args)
-    methods = method_list(args.methods)
     from ..align.aligner import load_aligner
     from ..align.comparing import measure, measure_factors
+    from ..align.sample import doubts_of_both
 
+    methods = method_list(args.methods)
     # files whose words are those that links count help to tell the base of an alignment file
-    split_here = not (args.tokenizer or args.words) and (args.bpe_codes or args.sentencepiece_model)
-    texts: TextFiles = {}
-    if split_here and not args.bitext and not from_stdin(args):
-        texts = {"source": args.source, "target": args.target}
-    pairs, golds, signature = _read(args, texts)
+    natural = args.tokenizer or args.words or not (args.bpe_codes or args.sentencepiece_model)
+    in_words = not natural and not args.bitext and STDIO not in (args.source, args.target)
+    texts: TextFiles = {"source": args.source, "target": args.target} if in_words else {}
+    with open_alignment(args.gold, **reading_of(args, "gold")) as file:
+        lengths = Lengths(texts.get("source"), texts.get("target"))
+        golds = golds_of(links for (block,) in in_step([file], lengths) for links in block.sentences())
+        signature = f"gold:{file.signature}"
+    bitext = args.opened()
+    pairs = list(bitext.pairs())
+    if len(golds) != len(pairs):
+        raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {bitext.source} has {len(pairs)}")
+    pairs, golds = pairs[: args.limit], golds[: args.limit]
+    others = {}
+    for name, path in added.items():
+        links = read_links(path, options=CONVERT_OPTIONS, **texts)
+        if len(links) < len(golds) or (args.limit is None and len(links) != len(golds)):
+            raise NormalignError(f"{path}: {len(links)} sentences, the gold has {len(golds)}")
+        others[name] = links[: len(golds)]
     sampling = Sampling(args.bootstrap, args.seed)
+    signature = "|".join(
+        [
+            *("factors",) * args.factors,
+            *(signature, f"sentences:{len(golds)}", f"null:{args.null}", "merge:sum,mean"),
+            *(f"checkpoints:{len(args.paths)}", f"bootstrap:{args.bootstrap},seed:{args.seed}"),
+            f"normalign:{__version__}",
+        ]
+    )
 
-    def loaded(path: str, reverse: str | None) -> Aligner:
+    seeds = []
+    reverses = [args.reverses] * len(args.paths) if not args.reverses else args.reverses
+    for path, reverse in zip(args.paths, reverses, strict=True):
         aligner = load_aligner(replace(args, path=path, reverse=reverse))
-        warn_of_text("normalign compare", aligner, pairs)
-        return aligner
-
+        warn_of_text("normalign compare", doubts_of_both(aligner, pairs))
+        with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar, aligner.counting() as counts:
+            progress: Any = {"done": bar.update, "on_method": bar.set_postfix_str}
+            if args.factors:
+                tables = measure_factors(aligner, pairs, golds, sampling=sampling, name=args.gold, **progress)
+            else:
+                soft = reverse is not None and any(way in SOFT_SYMMETRIZATIONS for way in ways)
+                seeds.append(measure(aligner, pairs, methods, soft=soft, **progress))
+                check_gold(args.gold, golds, seeds[-1].forward)
+        warn_of_unknown_pieces("normalign compare", counts)
     if args.factors:
-        aligner = loaded(args.paths[0], args.reverses[0] if args.reverses else args.reverses)
-        with progress_bar(args, len(pairs) * len(aligner.directions), " pairs") as bar:
-            tables = measure_factors(
-                aligner, pairs, golds, sampling=sampling, name=args.gold, done=bar.update, on_method=bar.set_postfix_str
-            )
-        style = "json" if args.json else args.style
-        text = render_tables(tables, style, f"factors|{signature}", more="more in --style tsv")
+        text = render_tables(tables, layout, signature, more="more in --style tsv")
     else:
-        others: dict[str, Sequence[Sequence[Link]]] = {}
-        for name, file in added.items():
-            links = read_links(file, options=CONVERT_OPTIONS, **texts)
-            if len(links) < len(golds) or (args.limit is None and len(links) != len(golds)):
-                raise NormalignError(f"{file}: {len(links)} sentences, the gold has {len(golds)}")
-            others[name] = links[: len(golds)]
-        seeds: list[Seed] = []
-        reverses = [""] * len(args.paths) if args.reverses == "" else args.reverses or [None] * len(args.paths)
-        for path, reverse in zip(args.paths, reverses, strict=True):
-            aligner = loaded(path, reverse)
-            soft = reverse is not None and any(way in SOFT_SYMMETRIZATIONS for way in ways)
-            with progress_bar(args, len(pairs) * (1 if reverse is None else 2), " pairs") as bar:
-                seeds.append(
-                    measure(aligner, pairs, methods, soft=soft, done=bar.update, on_method=bar.set_postfix_str)
-                )
-            check_gold(args.gold, golds, seeds[-1].forward)
-            warn_of_unknown_pieces("normalign compare", aligner)
-        found = compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling)
-        found = replace(found, signature=signature)
+        found = replace(
+            compare(golds, seeds, added=others, symmetrizations=ways, sampling=sampling), signature=signature
+        )
         if args.figure:
             draw_layers(found.layers, args.figure)
-        text = render_comparison(found, "json" if args.json else args.style, args.digits, full=args.full)
+        text = render_comparison(found, layout, args.digits, full=args.full)
     with open_output(args.output) as handle:
         handle.write(text)
 
 
-def _check(args: Options) -> tuple[list[str], dict[str, str]]:
-    """-> the ways to symmetrize, and the other aligners' files by name."""
+def _checked(args: Options) -> tuple[list[str], dict[str, str], str]:
+    """-> the ways to symmetrize, the other aligners' files by name, and how results are laid out."""
     if args.reverses and len(args.reverses) != len(args.paths):
         raise NormalignError(
             f"--path has {len(args.paths)} models, --reverse-path {len(args.reverses)}: each needs its partner"
         )
-    if not 0 <= args.digits <= 17:
-        raise NormalignError(f"--digits is from 0 to 17, not {args.digits}")
     if args.style not in (TABLE_STYLES if args.factors else STYLES):
         raise NormalignError(f"--style {args.style} is for the table {'without' if args.factors else 'of'} --factors")
-    if args.factors and (len(args.paths) > 1 or args.add or args.figure):
-        raise NormalignError("--factors compares the readings of one model: one --path, without --add and --figure")
-    if args.seed < 0:
-        raise NormalignError(f"--seed is at least 0, not {args.seed}")
+    if args.factors and len(args.paths) > 1:
+        raise NormalignError("--factors compares the readings of one model: one --path")
     ways = [way for way in args.ways.split(",") if way]
     for way in ways:
-        if way not in (*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS):
-            choices = ", ".join((*SYMMETRIZATIONS, *SOFT_SYMMETRIZATIONS))
-            raise NormalignError(f"unknown symmetrization '{way}'; choose some of {choices}")
+        if way not in WAYS:
+            raise NormalignError(f"unknown symmetrization '{way}'; choose some of {', '.join(WAYS)}")
     added = {}
     for given in args.add:
         name, sign, file = given.partition("=")
         if not (name and sign and file):
             raise NormalignError(f"--add {given}: write it as NAME=FILE")
         added[name] = file
-    for path in (args.figure, args.output):
-        if path and path != STDIO:
-            check_writable(path)
-    if args.figure:
-        figure_format(args.figure)
-    return ways, added
-
-
-def _read(args: Options, texts: TextFiles) -> tuple[list[TextPair], list[Gold], str]:
-    """Return the pairs, their gold, and the signature of what is measured on them."""
-    from ..jobs import Bitext
-
-    with open_alignment(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold")) as file:
-        lengths = Lengths(texts.get("source"), texts.get("target"))
-        golds = golds_of(links for (block,) in in_step([file], lengths) for links in block.sentences())
-        gold = file.signature
-    bitext = Bitext(*given_text(args))
-    bitext.count()
-    pairs = list(bitext.pairs())
-    if len(golds) != len(pairs):
-        raise NormalignError(f"{args.gold}: {len(golds)} sentences, but {bitext.source} has {len(pairs)}")
-    golds = golds[: args.limit]
-    parts = [f"gold:{gold}", f"sentences:{len(golds)}", f"null:{args.null}", "merge:sum,mean"]
-    parts += [f"checkpoints:{len(args.paths)}", f"bootstrap:{args.bootstrap},seed:{args.seed}"]
-    return pairs[: args.limit], golds, "|".join([*parts, f"normalign:{__version__}"])
+    return ways, added, "json" if args.json else args.style

@@ -34,7 +34,7 @@ class Options:
     """The shell."""
 
     EXAMPLE: ClassVar = "source <(normalign completion bash)"
-    shell: str = option(help="the shell that reads the script", choices=("bash", "zsh"), positional=True)
+    shell: str = option("the shell that reads the script", choices=("bash", "zsh"), positional=True)
 
 
 def run(args: Options) -> None:

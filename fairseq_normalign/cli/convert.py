@@ -7,14 +7,13 @@ the texts and the place of every word as well: to write it takes --source and --
 
 from __future__ import annotations
 
-from typing import ClassVar, TextIO
+from typing import ClassVar
 
 from ..errors import NormalignError
 from ..files import open_output, read_lines
 from ..links.formats import (
     FORMATS,
     WRITERS,
-    AlignmentFile,
     Lengths,
     OptionNames,
     Writer,
@@ -22,10 +21,10 @@ from ..links.formats import (
     open_alignment,
     to_json,
 )
-from ..options import READS, option, options, output
+from ..options import READS, option, optional, options, output, switch
 from ..projection.pairs import PairReader, read_aligned, sides_of
 from ..text.words import word_finder
-from .link_files import LengthOptions, LogOptions, word_kind
+from .link_files import LengthOptions, LogOptions, word_kind, written_base
 
 EPILOG = """\
 Sentences without links are blank lines in pharaoh and talp, a bare 'A-<id>' in fairseq and a bare 'SENT: <id>' in rwth;
@@ -43,32 +42,20 @@ class Options(LogOptions, LengthOptions):
     FIRST: ClassVar = (
         *("input", "to", "to_base", "format", "from_base", "reverse_input", "possible", "source", "target", "output"),
     )
-    input: str = option(help="alignments ('-': standard input)", metavar="INPUT", positional=True, role=READS)
-    to: str = option(help="format to write", choices=(*WRITERS, "jsonl"), group="writing")
-    to_base: int | None = option(
-        default=None,
-        help="what the first word is written as (the format's own)",
-        choices=(0, 1),
-        parse=int,
-        group="writing",
+    input: str = option("alignments ('-': standard input)", metavar="INPUT", positional=True, role=READS)
+    to: str = option("format to write", choices=(*WRITERS, "jsonl"), group="writing")
+    to_base: int | None = written_base()
+    format: str = option("format read", default="auto", flags=["--from"], choices=("auto", *FORMATS))
+    from_base: int | None = optional("what the first word is counted as in INPUT", choices=(0, 1))
+    reverse_input: bool | None = optional("whether INPUT has the target word first")
+    reverse_output: bool = switch("write the target word first", group="writing")
+    possible: str | None = optional(
+        "what becomes of links that are only possible", choices=("keep", "drop"), group="writing"
     )
-    format: str = option(default="auto", help="format read", flags=["--from"], choices=("auto", *FORMATS))
-    from_base: int | None = option(
-        default=None, help="what the first word is counted as in INPUT", choices=(0, 1), parse=int
-    )
-    reverse_input: bool | None = option(default=None, help="whether INPUT has the target word first", parse=bool)
-    reverse_output: bool = option(default=False, help="write the target word first", group="writing")
-    possible: str | None = option(
-        default=None, help="what becomes of links that are only possible", choices=("keep", "drop"), group="writing"
-    )
-    in_order: bool = option(default=False, help="ids of INPUT are only an order, gaps mean nothing")
-    first_id: int | None = option(
-        default=None, help="id of the first sentence written (naacl, rwth: 1, fairseq: 0)", parse=int, group="writing"
-    )
+    in_order: bool = switch("ids of INPUT are only an order, gaps mean nothing")
+    first_id: int | None = optional("id of the first sentence written (naacl, rwth: 1, fairseq: 0)", group="writing")
     words: str = word_kind()
-    link_scores: str | None = option(
-        default=None, help="how sure each link is, a number per link, for jsonl", metavar="FILE", role=READS
-    )
+    link_scores: str | None = optional("how sure each link is, a number per link, for jsonl", role=READS)
     output: str = output()
 
 
@@ -86,7 +73,16 @@ def run(args: Options) -> None:
         open_output(args.output) as handle,
     ):
         if args.to == "jsonl":
-            _write_json(args, file, handle)
+            if not (args.source and args.target):
+                raise NormalignError("jsonl holds the texts: say --source FILE and --target FILE")
+            if args.reverse_output or args.to_base or args.possible == "drop":
+                raise NormalignError("jsonl has the source first, counts from 0 and marks possible links")
+            find = word_finder(args.words)
+            sides = [sides_of(read_lines(path), find) for path in (args.source, args.target)]
+            for pair in read_aligned(
+                PairReader(sides[0], sides[1], (args.source, args.target)), file, args.link_scores
+            ):
+                print(to_json(pair), file=handle)
             return
         writer = Writer(
             handle, args.to, base=args.to_base, first_id=args.first_id, possible=args.possible, option="--possible"
@@ -95,14 +91,3 @@ def run(args: Options) -> None:
             turned = block.reversed() if args.reverse_output else block
             for links in turned.sentences():
                 writer.write(links)
-
-
-def _write_json(args: Options, file: AlignmentFile, handle: TextIO) -> None:
-    if not (args.source and args.target):
-        raise NormalignError("jsonl holds the texts: say --source FILE and --target FILE")
-    if args.reverse_output or args.to_base or args.possible == "drop":
-        raise NormalignError("jsonl has the source first, counts from 0 and marks possible links")
-    find = word_finder(args.words)
-    sides = [sides_of(read_lines(path), find) for path in (args.source, args.target)]
-    for pair in read_aligned(PairReader(sides[0], sides[1], (args.source, args.target)), file, args.link_scores):
-        print(to_json(pair), file=handle)

@@ -11,19 +11,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from ..errors import NormalignError
-from ..files import check_writable, open_output
-from ..options import option, options, output, positive, written
+from ..files import open_output
+from ..options import option, options, output, switch, written
 from ..show.tables import READING_STYLES, render_readings
-from .shared import (
-    COMBINING,
-    READING,
-    BitextOptions,
-    ModelOptions,
-    check_sides,
-    given_text,
-    prepare_torch,
-    warn_of_text,
-)
+from .bitext import COMBINING, READING, BitextOptions, ModelOptions, prepare_torch, warn_of_text
+from .link_files import drawing, layouts
 
 
 @options
@@ -36,41 +28,28 @@ class Options(BitextOptions, ModelOptions):
     FIRST: ClassVar = (
         *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "sample", "save", "json"),
     )
-    sample: int = option(default=500, help="judge by the first N pairs", parse=positive, metavar="N")
-    style: str = option(
-        default="table",
-        help="heads: as CTranslate2 and Whisper take them",
-        choices=[style for style in READING_STYLES if style != "json"],
-        group="writing",
-    )
-    json: bool = option(default=False, help="write JSON", group="writing")
-    rows: int = option(default=8, help="readings shown per direction", parse=positive, metavar="N", group="writing")
-    figure: str | None = written("draw the support of every head (.png, .svg, .pdf)")
+    sample: int = option("judge by the first N pairs", default=500, least=1)
+    style: str = layouts(READING_STYLES, "heads: as CTranslate2 and Whisper take them")
+    json: bool = switch("write JSON", group="writing")
+    rows: int = option("readings shown per direction", default=8, least=1, group="writing")
+    figure: str | None = drawing("draw the support of every head")
     save: str | None = written("write the choice of --path, for align --choice")
-    save_reverse: str | None = written("write that of --reverse-path")
+    save_reverse: str | None = written("write that of --reverse-path", needs=("reverse",))
     output: str = output()
 
 
 def run(args: Options) -> None:
-    check_sides(args)
+    bitext = args.opened()
     prepare_torch(args)
     from ..align.aligner import load_aligner
-    from ..align.sample import SAMPLE, choose_readings
+    from ..align.sample import SAMPLE, choose_readings, doubts_of_both
     from ..analysis.choose_readings import write_choice
-    from ..jobs import Bitext
 
-    for path in (args.figure, args.save, args.save_reverse):
-        if path:
-            check_writable(path)
-    bitext = Bitext(*given_text(args))
-    bitext.count()
     aligner = load_aligner(args)
-    if args.save_reverse and aligner.backward is None:
-        raise NormalignError("--save-reverse needs the model of the other direction: --reverse-path")
     choices = choose_readings(aligner, bitext.first(args.sample), sample=args.sample)
     if not choices[0].pairs:
         raise NormalignError(f"{bitext}: there is no sentence pair to choose readings by")
-    warn_of_text("normalign layers", aligner, bitext.first(SAMPLE))
+    warn_of_text("normalign layers", doubts_of_both(aligner, bitext.first(SAMPLE)))
 
     for path, choice in zip((args.save, args.save_reverse), choices, strict=False):
         if path:

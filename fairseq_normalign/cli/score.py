@@ -32,10 +32,10 @@ from ..links.score import (
     metrics_of,
     score_of,
 )
-from ..options import READS, option, options, output, written
+from ..options import READS, option, optional, options, output, switch, written
 from ..show.tables import STYLES, Result, render_scores
 from ..version import __version__
-from .link_files import GoldFormat, HypFormat, LengthOptions, LogOptions, format_options, reading_options
+from .link_files import LengthOptions, LogOptions, alignment_files, layouts, reading_of
 
 EPILOG = """\
 formats: pharaoh (i-j), talp (i-j sure, ipj possible), naacl (id i j [S|P] [confidence], counted from 1, 0 is NULL and
@@ -53,7 +53,8 @@ ids are line numbers then, or, when there are as many ids as lines, stand in the
 
 
 @options
-class Options(LogOptions, LengthOptions, HypFormat, GoldFormat):
+@alignment_files("gold", "hyp")
+class Options(LogOptions, LengthOptions):
     """Everything that changes what is scored and how, and what is written."""
 
     GROUP: ClassVar = "scoring"
@@ -61,35 +62,33 @@ class Options(LogOptions, LengthOptions, HypFormat, GoldFormat):
     FIRST: ClassVar = (
         *("gold", "hyp", "gold_base", "gold_format", "source", "target", "bootstrap", "paired", "json", "output"),
     )
-    gold: str = option(help="gold alignments ('-': standard input)", metavar="GOLD", positional=True, role=READS)
+    gold: str = option("gold alignments ('-': standard input)", metavar="GOLD", positional=True, role=READS)
     hyp: Sequence[str] = option(
-        help="alignments to score ('-': standard input)", metavar="HYP", nargs="+", positional=True, role=READS
+        "alignments to score ('-': standard input)", metavar="HYP", nargs="+", positional=True, role=READS
     )
-    skip_goldless: bool = option(default=False, help="leave out sentences without any gold link", group="reading")
-    alpha: float = option(default=0.5, help="weight of precision in F", parse=float)
-    bootstrap: int | None = option(
-        default=None, help="95% intervals from N resamplings of the sentences", parse=int, metavar="N"
-    )
-    paired: bool = option(default=False, help="test every HYP against the first: paired bootstrap and randomization")
-    trials: int = option(default=10000, help="trials of approximate randomization", parse=int)
-    seed: int = option(default=12345, help="seed of all resampling", parse=int)
-    style: str = option(
-        default="table",
-        help="how results are laid out",
-        choices=[one for one in STYLES if one != "json"],
-        group="writing",
-    )
-    json: bool = option(default=False, help="write JSON", group="writing")
-    digits: int = option(default=1, help="decimals of percentages, but not of JSON's", parse=int, group="writing")
+    skip_goldless: bool = switch("leave out sentences without any gold link", group="reading")
+    alpha: float = option("weight of precision in F", default=0.5, least=0, most=1)
+    bootstrap: int | None = optional("95% intervals from N resamplings of the sentences", least=1)
+    paired: bool = switch("test every HYP against the first: paired bootstrap and randomization")
+    trials: int = option("trials of approximate randomization", default=10000, least=1)
+    seed: int = option("seed of all resampling", default=12345, least=0)
+    style: str = layouts(STYLES)
+    json: bool = switch("write JSON", group="writing")
+    digits: int = option("decimals of percentages, but not of JSON's", default=1, least=0, group="writing")
     per_sentence: str | None = written("also write counts and scores of every sentence, as TSV")
     output: str = output()
 
 
 def run(args: Options) -> None:
-    _check(args)
+    if args.paired and len(args.hyp) < 2:
+        raise NormalignError("--paired compares two hypothesis files or more; there is one")
     with contextlib.ExitStack() as stack:
-        gold = stack.enter_context(_open(args, args.gold, "gold"))
-        hypotheses = [stack.enter_context(_open(args, path, "hyp")) for path in args.hyp]
+        gold, *hypotheses = [
+            stack.enter_context(
+                open_alignment(path, **reading_of(args, side), nth=args.nth, allow_missing=args.allow_missing)
+            )
+            for side, path in [("gold", args.gold), *(("hyp", path) for path in args.hyp)]
+        ]
         totals = evaluate(
             gold,
             hypotheses,
@@ -106,29 +105,6 @@ def run(args: Options) -> None:
         handle.write(render_scores(results, "json" if args.json else args.style, digits=args.digits))
 
 
-def _check(args: Options) -> None:
-    if args.paired and len(args.hyp) < 2:
-        raise NormalignError("--paired compares two hypothesis files or more; there is one")
-    if [args.gold, *args.hyp].count("-") > 1:
-        raise NormalignError("standard input ('-') can be read only once")
-    for name, least in (("nth", 1), ("trials", 1), ("bootstrap", 1), ("digits", 0), ("seed", 0)):
-        value = getattr(args, name)
-        if value is not None and value < least:
-            raise NormalignError(f"--{name} is at least {least}, not {value}")
-    if not 0 <= args.alpha <= 1:
-        raise NormalignError(f"--alpha is a number from 0 to 1, not {args.alpha}")
-
-
-def _open(args: Options, path: str, side: str) -> contextlib.AbstractContextManager[AlignmentFile]:
-    return open_alignment(
-        path,
-        **format_options(args, side),
-        options=reading_options(side, allow_missing=True, no_reverse=True),
-        nth=args.nth,
-        allow_missing=args.allow_missing,
-    )
-
-
 def _results(args: Options, totals: Totals, gold: AlignmentFile, hypotheses: list[AlignmentFile]) -> list[Result]:
     resampled: list = [None] * len(hypotheses)
     comparisons: list = [None] * len(hypotheses)
@@ -138,28 +114,25 @@ def _results(args: Options, totals: Totals, gold: AlignmentFile, hypotheses: lis
     if args.paired:
         tested: dict[str, Any] = {"samples": samples, "trials": args.trials, "seed": args.seed, "alpha": args.alpha}
         comparisons[1:] = compare_to_first(totals.per_sentence, **tested)
-    return [
-        Result(
-            file.name,
-            score_of(counts, alpha=args.alpha),
-            _signature(args, totals, gold, file),
-            intervals(values) if values else None,
-            comparison,
-        )
-        for file, counts, values, comparison in zip(hypotheses, totals.counts, resampled, comparisons, strict=True)
-    ]
-
-
-def _signature(args: Options, totals: Totals, gold: AlignmentFile, file: AlignmentFile) -> str:
     scored = totals.sentences - (totals.goldless if args.skip_goldless else 0)
-    parts = [f"gold:{gold.signature}", f"hyp:{file.signature}", f"sentences:{scored}"]
+    parts = [f"sentences:{scored}"]
     if totals.goldless:
         parts.append(f"goldless:{totals.goldless},{'skipped' if args.skip_goldless else 'scored'}")
     parts.append(f"alpha:{args.alpha:g}")
     if args.bootstrap or args.paired:
         trials = f",trials:{args.trials}" if args.paired else ""
-        parts.append(f"bootstrap:{args.bootstrap or 1000}{trials},seed:{args.seed}")
-    return "|".join([*parts, f"normalign:{__version__}"])
+        parts.append(f"bootstrap:{samples}{trials},seed:{args.seed}")
+    signature = "|".join([*parts, f"normalign:{__version__}"])
+    return [
+        Result(
+            file.name,
+            score_of(counts, alpha=args.alpha),
+            f"gold:{gold.signature}|hyp:{file.signature}|{signature}",
+            intervals(values) if values else None,
+            comparison,
+        )
+        for file, counts, values, comparison in zip(hypotheses, totals.counts, resampled, comparisons, strict=True)
+    ]
 
 
 @contextlib.contextmanager

@@ -10,13 +10,13 @@ from __future__ import annotations
 import contextlib
 from typing import ClassVar
 
-from ..errors import NormalignError, note
+from ..errors import note
 from ..files import open_output
 from ..links.formats import WRITERS, Lengths, Writer, in_step, open_alignment
 from ..links.score import check_agreement
 from ..links.symmetrize import DEFAULT, SYMMETRIZATIONS, symmetrize
 from ..options import READS, option, options, output
-from .link_files import FirstFormat, LengthOptions, SecondFormat, format_options, reading_options
+from .link_files import LengthOptions, alignment_files, reading_of, written_base
 
 EPILOG = """\
 Without --[no-]reverse-second the second file is taken as source-target too, unless --source and --target show that it
@@ -26,54 +26,38 @@ in both files stays without links. Marks of possible links are not looked at.
 
 
 @options
-class Options(LengthOptions, SecondFormat, FirstFormat):
+@alignment_files("first", "second")
+class Options(LengthOptions):
     """Everything that changes how two files are combined, and what is written."""
 
     GROUP: ClassVar = "combining"
     EXAMPLE: ClassVar = "normalign symmetrize de-en.links en-de.links --reverse-second -o links"
     FIRST: ClassVar = ("first", "second", "symmetrize", "reverse_second", "source", "target", "to", "output")
-    first: str = option(
-        help="alignments, source-target ('-': standard input)", metavar="FIRST", positional=True, role=READS
-    )
+    first: str = option("alignments, source-target ('-': standard input)", metavar="FIRST", positional=True, role=READS)
     second: str = option(
-        help="alignments of the other direction ('-': standard input)", metavar="SECOND", positional=True, role=READS
+        "alignments of the other direction ('-': standard input)", metavar="SECOND", positional=True, role=READS
     )
-    symmetrize: str = option(default=DEFAULT, help="how they are combined", choices=SYMMETRIZATIONS)
-    to: str = option(default="pharaoh", help="format to write", choices=WRITERS, group="writing")
-    to_base: int | None = option(
-        default=None,
-        help="what the first word is written as (the format's own)",
-        choices=(0, 1),
-        parse=int,
-        group="writing",
-    )
+    symmetrize: str = option("how they are combined", default=DEFAULT, choices=SYMMETRIZATIONS)
+    to: str = option("format to write", default="pharaoh", choices=WRITERS, group="writing")
+    to_base: int | None = written_base()
     output: str = output()
 
 
 def run(args: Options) -> None:
-    if args.first == args.second == "-":
-        raise NormalignError("standard input ('-') can be read only once")
     with contextlib.ExitStack() as stack:
         files = [
-            stack.enter_context(
-                open_alignment(
-                    getattr(args, side),
-                    **format_options(args, side),
-                    options=reading_options(side, no_reverse=True),
-                )
-            )
-            for side in ("first", "second")
+            stack.enter_context(open_alignment(path, **reading_of(args, side)))
+            for side, path in (("first", args.first), ("second", args.second))
         ]
         writer = Writer(stack.enter_context(open_output(args.output)), args.to, base=args.to_base)
         unchecked = True
         for first, second in in_step(files, Lengths(args.source, args.target)):
             if unchecked and len(first) and len(second):
-                check_agreement(files[0], first, files[1], second, _warn)
+                check_agreement(
+                    *(files[0], first, files[1], second),
+                    lambda message: note(f"normalign symmetrize: warning: {message}"),
+                )
                 unchecked = False
             for one, other in zip(first.sentences(), second.sentences(), strict=True):
                 links = symmetrize([link[:2] for link in one], [link[:2] for link in other], args.symmetrize)
                 writer.write((source, target, True) for source, target in links)
-
-
-def _warn(message: str) -> None:
-    note(f"normalign symmetrize: warning: {message}")

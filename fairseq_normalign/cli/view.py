@@ -37,168 +37,170 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import NormalignError, note
-from ..files import check_new_directory, check_writable, words_of
+from ..files import words_of
+from ..jobs import Window
 from ..links.experts import BOTH, TWO_LOOKS
 from ..links.gold import Gold, read_gold, read_marked
 from ..links.pieces import LEVELS
 from ..links.read_pair import ReadPair
 from ..links.readings import Reading, ReadingShape
 from ..links.words import STEPS
-from ..options import MODEL, READS, FilePath, option, options, output, positive, written
+from ..options import MODEL, READS, FilePath, option, optional, options, switch, written
 from ..show import sources
+from ..show.report import REPORT
 from ..version import __version__
-from .link_files import GOLD_OPTIONS, LINK_OPTIONS, GoldFormat, LinksFormat, TextFiles, format_options
-from .shared import (
+from .bitext import (
     BitextOptions,
     ModelOptions,
-    check_sides,
-    from_stdin,
-    given_text,
     method_list,
     prepare_torch,
-    warn_of_text,
+    settled_readings,
     warn_of_unknown_pieces,
 )
+from .link_files import TextFiles, alignment_files, drawing, reading_of
 
+OF_MODELS = ("reverse", "readings", "choice", "bpe_codes")
+"""Some options that say how a model reads, and that files have no use for."""
 MOST_SENTENCES = 1_000_000
 """In one range of --sentences."""
 
 
 @options
-class Options(LinksFormat, GoldFormat, BitextOptions, ModelOptions):
-    """Where pairs, links and gold come from, what is read of a model, and what is shown where."""
+@alignment_files("gold", group="gold")
+@alignment_files("links", group="links")
+class Options(BitextOptions, ModelOptions):
+    """Where pairs, links and gold come from, what is shown of them, and where."""
 
     GROUP: ClassVar = "files"
-    HIDDEN: ClassVar = ("method", "layer", "head", "step", "level", "self_test")
+    HIDDEN: ClassVar[tuple[str, ...]] = ("method", "layer", "head", "step", "level", "self_test")
     EXAMPLE: ClassVar = "normalign view --source text.de --target text.en --links links --gold g.talp --html page.html"
     FIRST: ClassVar = (
         *("dump", "source", "target", "links", "gold", "path", "reverse", "sentences", "output", "html", "report"),
     )
     dump: Sequence[str] = option(
+        "dumps of soft alignments (fairseq-generate --normalign-dump, normalign align --dump) of one test set",
         default=(),
-        help="dumps of soft alignments (fairseq-generate --normalign-dump, normalign align --dump) of one test set",
         nargs="*",
         metavar="[NAME=]DUMP",
         positional=True,
         role=READS,
     )
     path: FilePath = option(
-        default="", help="a model that reads the text, in place of files", metavar="MODEL", role=MODEL, group="model"
+        "a model that reads the text, in place of files",
+        default="",
+        role=MODEL,
+        group="model",
+        excludes=("dump", "soft_files"),
     )
     soft_files: Sequence[str] = option(
+        "soft alignments of the sentences; repeatable",
         default=(),
-        help="soft alignments of the sentences; repeatable",
         flags=["--soft-file"],
         repeat=True,
         metavar="[NAME=]FILE",
         role=READS,
+        excludes=("dump",),
     )
     links: Sequence[str] = option(
-        default=(), help="links of any aligner; repeatable", repeat=True, metavar="[NAME=]FILE", role=READS
+        "links of any aligner; repeatable", default=(), repeat=True, metavar="[NAME=]FILE", role=READS
     )
-    gold: str | None = option(
-        default=None, help="gold alignments: shows what is right, wrong and missed", metavar="FILE", role=READS
-    )
-    check_file: str | None = option(
-        default=None,
-        flags=["--checked"],
-        help="what 'normalign check --json --by-word' wrote of the pairs: marks words without a source or a target; "
+    gold: str | None = optional("gold alignments: shows what is right, wrong and missed", role=READS)
+    check_file: str | None = optional(
+        "what 'normalign check --json --by-word' wrote of the pairs: marks words without a source or a target; "
         "alone, its pairs are shown",
-        metavar="FILE",
+        flags=["--checked"],
         role=READS,
     )
-    worst: Any = option(
-        default=None, help="of --checked: only the N pairs with the lowest scores", parse=positive, metavar="N"
+    worst: int | None = optional(
+        "of --checked: only the N pairs with the lowest scores",
+        least=1,
+        needs=("check_file",),
+        excludes=("sentences",),
     )
-    heads: bool = option(default=False, help="read every head as well", group="model")
-    source_text: Any = option(
-        default=None, help="the source sentence of one pair, for --path", metavar="TEXT", group="text"
+    heads: bool = switch("read every head as well", group="model")
+    source_text: Any = optional(
+        "the source sentence of one pair, for --path",
+        metavar="TEXT",
+        group="text",
+        needs=("target_text", "path"),
+        excludes=("source", "bitext"),
     )
-    target_text: Any = option(default=None, help="the target sentence", metavar="TEXT", group="text")
-    sentences: str | None = option(default=None, help="which sentences, counted from 1: 3 or 1,4-7", metavar="LIST")
-    methods: str | None = option(
-        default=None,
-        help="methods side by side, by name (all there are)",
-        flags=["--method"],
-        metavar="M[,M]",
-        group="what is shown",
+    target_text: Any = optional("the target sentence", metavar="TEXT", group="text", needs=("source_text",))
+    sentences: str | None = optional("which sentences, counted from 1: 3 or 1,4-7", metavar="LIST")
+    methods: str | None = optional(
+        "methods side by side, by name (all there are)", flags=["--method"], metavar="M[,M]", group="what is shown"
     )
-    layers: str | None = option(
-        default=None,
-        help="decoder layers from 1, or 'all' (a third of the way up)",
+    layers: str | None = optional(
+        "decoder layers from 1, or 'all' (a third of the way up)",
         flags=["--layer"],
         metavar="N[,N]",
         group="what is shown",
     )
-    one_head: int | None = option(
-        default=None, help="this head alone, from 1", flags=["--head"], parse=int, metavar="N", group="what is shown"
-    )
-    one_step: str | None = option(
-        default=None,
-        help="where a word is output or input (awi)",
-        flags=["--step"],
-        choices=STEPS,
-        group="what is shown",
+    one_head: int | None = optional("this head alone, from 1", flags=["--head"], least=1, group="what is shown")
+    one_step: str | None = optional(
+        "where a word is output or input (awi)", flags=["--step"], choices=STEPS, group="what is shown"
     )
     shown_level: str = option(
-        default="word", help="what rows and columns are", flags=["--level"], choices=LEVELS, group="what is shown"
+        "what rows and columns are", default="word", flags=["--level"], choices=LEVELS, group="what is shown"
     )
-    threshold: float | None = option(
-        default=None,
-        help="link every share of a row above X, 0 to 1 (default: argmax)",
-        parse=float,
-        metavar="X",
-        group="what is shown",
+    threshold: float | None = optional(
+        "link every share of a row above X, 0 to 1 (default: argmax)", least=0, most=1, group="what is shown"
     )
-    output: Any = output("write figures: a name in .png, .svg or .pdf", default=None, metavar="FIGURE")
-    no_reference: bool = option(default=False, help="no panel of the gold alone in figures", group="what is shown")
+    output: Any = drawing("write figures", flags=["-o", "--output"], metavar="FIGURE")
+    no_reference: bool = switch("no panel of the gold alone in figures", group="what is shown")
     html: Any = written("write the page", metavar="PAGE")
-    report: Any = written("write a report into a folder that does not exist yet", metavar="FOLDER")
-    title: str = option(default="Word alignments", help="title of the page and of the report", group="writing")
+    report: Any = written("write a report into a folder that does not exist yet", metavar="FOLDER", folder=REPORT)
+    title: str = option("title of the page and of the report", default="Word alignments", group="writing")
     colour: str = option(
-        default="auto", help="colour in the terminal", choices=("auto", "always", "never"), group="what is shown"
+        "colour in the terminal", default="auto", choices=("auto", "always", "never"), group="what is shown"
     )
-    examples_of: str | None = option(
-        default=None, help="whose examples are chosen (norms, or the last method)", metavar="M", group="report"
+    examples_of: str | None = optional(
+        "whose examples are chosen (norms, or the last method)", metavar="M", group="report"
     )
-    baseline: str | None = option(
-        default=None, help="what its improvement is against (weights, or the first method)", metavar="M", group="report"
+    baseline: str | None = optional(
+        "what its improvement is against (weights, or the first method)", metavar="M", group="report"
     )
-    each: int = option(default=3, help="examples of each kind", parse=positive, metavar="N", group="report")
-    all_sentences: bool = option(default=False, help="also a page of every sentence", group="report")
-    bootstrap: int = option(default=1000, help="resamplings for intervals", parse=positive, metavar="N", group="report")
-    seed: int = option(default=12345, help="seed of the resamplings", parse=int, group="report")
+    each: int = option("examples of each kind", default=3, least=1, group="report")
+    all_sentences: bool = switch("also a page of every sentence", group="report")
+    bootstrap: int = option("resamplings for intervals", default=1000, least=1, group="report")
+    seed: int = option("seed of the resamplings", default=12345, least=0, group="report")
 
     @property
     def every_layer(self) -> bool:
-        """A page and a report have every layer of a model to choose from."""
+        """Whether every layer of a model is read: a page and a report have all of them to choose from."""
         return self.html is not None or self.report is not None
 
     @property
-    def wants_looks(self) -> bool:
+    def has_files(self) -> bool:
+        """Whether the text is given in files."""
+        return bool(self.source or self.target or self.bitext)
+
+    @property
+    def one_reading(self) -> object:
+        """Whether single layers, heads or steps are asked for."""
+        return self.methods or self.layers or self.one_head or self.one_step
+
+    @property
+    def looks(self) -> bool:
         """Whether the looks of a model, their product and the agreement of two directions are shown."""
-        asked = self.readings or self.choice or self.reverse is not None
-        single = self.methods or self.layers or self.one_head or self.one_step
-        return bool(self.path and (asked or not single))
+        asked = bool(self.readings or self.choice) or self.reverse is not None
+        return bool(self.path) and (asked or not self.one_reading)
 
 
 def run(args: Options) -> None:
-    wanted = _check(args)
-    pairs = _pairs(args, wanted)
+    if args.report is not None and args.gold is None and args.check_file is None:
+        raise NormalignError("a report needs gold alignments (--gold), or what a check found (--checked)")
+    wanted = _wanted_sentences(args)
+    pairs = pairs_of(args, wanted)
     first = next(pairs, None)
     if first is None:
         raise NormalignError("there is no sentence to show")
     if not first.readings:
         raise NormalignError("no alignment to show: give --links or --soft-file with the sentences")
-    choices = _choices(args, {name: reading.shape for name, reading in first.readings.items()})
-    chosen = wanted is not None or args.worst is not None
-    if chosen or args.every_layer:
-        pairs = itertools.chain([first], pairs)
-    else:  # figures and grids are for sentences that were chosen
-        if next(pairs, None) is not None:
-            print("normalign view: the first sentence only; --sentences 1,4-7 chooses", file=sys.stderr)
-        pairs = iter([first])
-
+    choices = choices_for(args, {name: reading.shape for name, reading in first.readings.items()})
+    if wanted is None and not args.every_layer and next(pairs, None) is not None:
+        note("normalign view: the first sentence only; --sentences 1,4-7 chooses")
+    pairs = itertools.chain([first], pairs if wanted is not None or args.every_layer else ())
     if args.html is not None and args.output is None and args.report is None:
         _page(args, pairs, choices)  # the only output that needs no more memory for more sentences
     elif args.every_layer or args.output is not None:
@@ -206,102 +208,68 @@ def run(args: Options) -> None:
         if args.report is not None:
             _report(args, kept)
         if args.html is not None:
-            _page(args, kept, choices)
+            _page(args, iter(kept), choices)
         if args.output is not None:
-            _figures(args, kept if chosen else kept[:1], choices)
+            _figures(args, kept if wanted is not None else kept[:1], choices)
     else:
         _terminal(args, pairs, choices)
 
 
-def _check(args: Options) -> set[int] | None:
-    """Check what needs no file to be read; return the numbers of the sentences that are asked for, from 0."""
-    if args.threshold is not None and not 0 <= args.threshold <= 1:
-        raise NormalignError(f"--threshold is a share from 0 to 1, not {args.threshold}")
-    if args.one_head is not None and args.one_head < 1:
-        raise NormalignError(f"--head counts from 1, not {args.one_head}")
-    if args.seed < 0:
-        raise NormalignError(f"--seed is at least 0, not {args.seed}")
-    for path in (args.html, args.output):
-        if path is not None:
-            check_writable(path)
-    if args.output is not None:
-        from ..show.figures import figure_format
-
-        figure_format(args.output)
-    if args.report is not None:
-        from ..show.report import REPORT
-
-        if args.gold is None and args.check_file is None:
-            raise NormalignError("a report needs gold alignments (--gold), or what a check found (--checked)")
-        check_new_directory(args.report, REPORT)
-
+def _wanted_sentences(args: Options) -> set[int] | None:
+    """'1,4-7' -> {0, 3, 4, 5, 6}; with --worst those with the lowest scores."""
     if args.worst is not None:
         from ..analysis.check_lines import worst_numbers
 
-        if args.check_file is None:
-            raise NormalignError("--worst looks at the scores of a check: give --checked FILE")
-        if args.sentences is not None:
-            raise NormalignError("--worst and --sentences both choose sentences; give one of them")
+        assert args.check_file is not None
         return worst_numbers(args.check_file, args.worst)
     if args.sentences is None:
         return None
     wanted: set[int] = set()
     for part in args.sentences.split(","):
         found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
-        start, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
-        if not found or start < 1 or last < start or last - start > MOST_SENTENCES:
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not found or first < 1 or last < first or last - first > MOST_SENTENCES:
             raise NormalignError(
                 f"--sentences {args.sentences}: '{part}' is neither a number from 1 on nor a range such as 4-7"
             )
-        wanted.update(range(start - 1, last))
+        wanted.update(range(first - 1, last))
     return wanted
 
 
-# -- what is shown ----------------------------------------------------------------------------------------------------
+# -- where pairs come from --------------------------------------------------------------------------------------------
 
 
-def _pairs(args: Options, wanted: set[int] | None) -> Iterator[ReadPair]:
+def pairs_of(args: Options, wanted: set[int] | None) -> Iterator[ReadPair]:
     """Give the pairs that a model reads or that dumps, files or a check hold, with gold, flags and other links."""
-    if (args.source is None) != (args.target is None):
-        raise NormalignError("--source and --target belong together")
-    in_files = bool(given_text(args)[0])
-    if in_files:
-        check_sides(args)
+    if args.has_files:
+        args.text_files()
     # the texts settle base and direction of links, if they are in words, not raw or in pieces
     in_words = not args.path or bool(args.bpe_codes or args.sentencepiece_model)
     texts: TextFiles = {}
     if in_words and args.source is not None and not (args.dump or args.tokenizer or args.words):
         texts = {"source": args.source, "target": args.target}
-    golds = None
-    if args.gold is not None:
-        golds = read_gold(args.gold, options=GOLD_OPTIONS, **format_options(args, "gold"), **texts)
+    golds = None if args.gold is None else read_gold(args.gold, **reading_of(args, "gold"), **texts)
+    links = {name: read_marked(path, **reading_of(args, "links"), **texts) for name, path in _named(args.links)}
 
     pairs: Iterable[ReadPair]
     if args.path:
         pairs = _pairs_of_model(args, golds, wanted)
     else:
-        for name in ("source_text", "target_text", "reverse", "readings", "choice", "bpe_codes"):
+        for name in OF_MODELS:
             if getattr(args, name) not in (None, ()):
-                flag = "reverse-path" if name == "reverse" else name.replace("_", "-")
-                raise NormalignError(f"--{flag} is for a model: give --path")
+                raise NormalignError("only a model (--path) takes this", option=name)
         if args.dump:
-            if args.soft_files:
-                raise NormalignError("--soft-file goes with --source and --target, not with a dump")
             pairs = sources.pairs_of_dumps(sources.open_dumps(args.dump), golds=golds, wanted=wanted)
-        elif in_files:
+        elif args.has_files:
             soft = {name: sources.read_soft(path) for name, path in _named(args.soft_files)}
             split = [_splitter(args, language) for language in (args.source_lang, args.target_lang)]
-            pairs = sources.pairs_of_files(*given_text(args), split=split, soft=soft, golds=golds, wanted=wanted)
+            pairs = sources.pairs_of_files(*args.text_files(), split=split, soft=soft, golds=golds, wanted=wanted)
         elif args.check_file is not None:
             pairs = sources.pairs_of_check(args.check_file, golds=golds, wanted=wanted)
         else:
             raise NormalignError("nothing to show: give a dump, --source and --target, --path with text, or --checked")
-    if args.check_file is not None and (args.path or args.dump or in_files):
+    if args.check_file is not None and (args.path or args.dump or args.has_files):
         pairs = sources.with_flags(pairs, args.check_file)
-    links = {
-        name: read_marked(path, options=LINK_OPTIONS, **format_options(args, "links"), **texts)
-        for name, path in _named(args.links)
-    }
     return sources.with_links(pairs, links)
 
 
@@ -326,92 +294,78 @@ def _splitter(args: Options, language: str | None) -> Callable[[str], list[str]]
 
 
 def _pairs_of_model(args: Options, golds: Sequence[Gold] | None, wanted: set[int] | None) -> Iterator[ReadPair]:
-    in_files, sentence = bool(given_text(args)[0]), (args.source_text, args.target_text)
-    if args.dump or args.soft_files:
-        raise NormalignError("--path reads a model; give it, or a dump, or --soft-file")
-    if from_stdin(args):
-        raise NormalignError("a model reads the text twice, which '-' does not allow; give files")
-    if (sentence[0] is None) != (sentence[1] is None):
-        raise NormalignError("--source-text and --target-text belong together")
-    if sentence[0] is not None and in_files:
-        raise NormalignError("give --source-text and --target-text, or --source and --target, not both")
-    if sentence[0] is None and not in_files:
+    """Read the pairs by a model, or by those of both directions; readings are chosen by the text unless given."""
+    if args.source_text is None and not args.has_files:
         raise NormalignError("a checkpoint needs sentences: --source and --target, or --source-text and --target-text")
+    args.check_twice("a model reads")
     prepare_torch(args)
     args.check_choice()
     from ..align.aligner import load_aligner
-    from ..align.sample import SAMPLE, choose_readings, sentences_of_choices
+    from ..align.sample import SAMPLE, look_at
     from ..align.survey import read_looks, read_pairs
-    from ..jobs import Bitext
 
-    # every layer is read for a page or a report; for pictures of two looks only what is asked for
-    unasked = args.methods is None and args.wants_looks and not args.every_layer
-    methods = [] if unasked else method_list(args.methods or "weights,norms")
+    methods = method_list(args.methods or "weights,norms")
+    if args.methods is None and args.looks and not args.every_layer:
+        methods = []  # pictures have the looks alone
     aligner = load_aligner(args)
-    texts: Iterable[tuple[str, str]] = [sentence]
-    if in_files:
-        sample = Bitext(*given_text(args)).first(SAMPLE)
-        if args.wants_looks and args.chooses_readings():
-            choices = choose_readings(aligner, sample)
-            for said in sentences_of_choices(choices):
-                note(f"normalign: {said}")
-            aligner = aligner.reading(args.given_readings([choice.expert for choice in choices]))
-        warn_of_text("normalign", aligner, sample)
-        texts = sources.lines_of(*given_text(args))
-
-    lines = ((number, *pair) for number, pair in enumerate(texts) if wanted is None or number in wanted)
-    heads = args.heads or args.one_head is not None
+    pairs: Iterable[tuple[str, str]] = [(args.source_text, args.target_text)]
+    if args.has_files:
+        bitext = args.opened()
+        pairs = bitext.pairs()
+        sample = Window(0, 0, bitext.first(SAMPLE))
+        found = look_at(aligner, sample, args.looks and args.chooses_readings())
+        aligner = aligner.reading(settled_readings(args, "normalign", found))
+    lines = ((number, *pair) for number, pair in enumerate(pairs) if wanted is None or number in wanted)
 
     def say(number: int, why: str) -> None:
         note(f"normalign: sentence {number + 1} is left out: {why}")
 
-    if args.wants_looks:
-        pairs = read_looks(aligner, lines, methods, heads=heads, skipped=say)
-    else:
-        pairs = read_pairs(aligner.forward, lines, methods, heads=heads, skipped=say)
-    for read in pairs:
-        yield replace(read, gold=sources.gold_at(golds, read.id, read.source, read.target))
-    warn_of_unknown_pieces("normalign", aligner)
+    heads = args.heads or args.one_head is not None
+    with aligner.counting() as counts:
+        if args.looks:
+            reads = read_looks(aligner, lines, methods, heads=heads, skipped=say)
+        else:
+            reads = read_pairs(aligner.forward, lines, methods, heads=heads, skipped=say)
+        for read in reads:
+            yield replace(read, gold=sources.gold_at(golds, read.id, read.source, read.target))
+    warn_of_unknown_pieces("normalign", counts)
 
 
-def _choices(args: Options, shapes: dict[str, ReadingShape]) -> list[Reading]:
+def choices_for(args: Options, shapes: dict[str, ReadingShape]) -> list[Reading]:
     """What ``--method``, ``--layer``, ``--head`` and ``--step`` ask for, side by side; without them the looks."""
     methods = list(shapes) if args.methods is None else [name.strip() for name in args.methods.split(",")]
     unknown = next((name for name in methods if name not in shapes), None)
     if unknown is not None:
         raise NormalignError(f"no method '{unknown}' here; there are {', '.join(shapes)}")
-    if args.wants_looks:
+    if args.looks:
         methods = [name for name in shapes if shapes[name].kind != "steps" or (name in methods and args.methods)]
     found = []
     for name in methods:
-        shape = shapes[name]
-        layers = list(range(shape.layers))
-        if shape.layers > 1 and args.layers is None:
-            layers = [max(1, round(shape.layers / 3)) - 1]  # a third of the way up
-        elif shape.layers > 1 and args.layers is not None and args.layers != "all":
-            layers = []
-            for part in args.layers.split(","):
-                if not re.fullmatch(r"\s*\d{1,6}\s*", part) or not 1 <= int(part) <= shape.layers:
+        shape, count = shapes[name], shapes[name].layers
+        layers = range(count) if args.layers == "all" or count == 1 else [max(1, round(count / 3)) - 1]
+        if count > 1 and args.layers not in (None, "all"):
+            parts = args.layers.split(",")
+            for part in parts:
+                if not re.fullmatch(r"\s*\d{1,6}\s*", part) or not 1 <= int(part) <= count:
                     raise NormalignError(
-                        f"--layer {args.layers}: '{part}' is neither 'all' nor a layer from 1 to {shape.layers}"
+                        f"--layer {args.layers}: '{part}' is neither 'all' nor a layer from 1 to {count}"
                     )
-                layers.append(int(part) - 1)
+            layers = [int(part) - 1 for part in parts]
         head = args.one_head - 1 if args.one_head is not None and shape.kind == "steps" else None
         step = args.one_step or "awi"
-        found += [Reading(name, layer, head, step if step in shape.steps else shape.steps[0]) for layer in layers]
+        step = step if step in shape.steps else shape.steps[0]
+        found += [Reading(name, layer, head, step) for layer in layers]
     return found
 
 
-# -- where it is shown ------------------------------------------------------------------------------------------------
+# -- what is made of them ---------------------------------------------------------------------------------------------
 
 
-def _page(args: Options, pairs: Iterable[ReadPair], choices: Sequence[Reading]) -> None:
+def _page(args: Options, pairs: Iterator[ReadPair], choices: Sequence[Reading]) -> None:
     from ..show.page import write_page
 
-    asked = args.methods or args.layers or args.one_head or args.one_step
-    start, beside = (choices[0], choices[1] if len(choices) > 1 else None) if asked and choices else (None, None)
-    if not asked and len(choices) > 1:
-        beside = choices[0]
+    start = choices[0] if args.one_reading and choices else None
+    beside = choices[1 if args.one_reading else 0] if len(choices) > 1 else None
     sentences, size = write_page(args.html, pairs, title=args.title, start=start, beside=beside)
     note(f"{args.html}: {sentences} sentences, {size / 1e6:.1f} MB")
 

@@ -29,6 +29,7 @@ from ..hosts.fairseq.task import SUFFIX, Frame, first_pairs, host_of
 from ..hosts.options import prepare_modules
 from ..links.dump import DumpWriter
 from ..links.pieces import LEVELS
+from ..options import type_of
 from ..text.vocabulary import (
     POST_PROCESS_SCHEMES,
     Dictionary,
@@ -47,10 +48,8 @@ logger = logging.getLogger(__name__)
 def _task_field(declared: Any) -> tuple[str, Any, Any]:
     """Return an option of :class:`..align.options.AlignmentOptions` as a field of a fairseq task."""
     about, default = declared.metadata, declared.default
-    kind = ChoiceEnum(about["choices"]) if about["choices"] else about["parse"] or str
-    if default is False:
-        kind = bool
-    elif default is None:
+    kind = ChoiceEnum(about["choices"]) if about["choices"] else about["parse"] or type_of(declared) or str
+    if default is None:
         kind = Optional[kind]
     return f"normalign_{declared.name}", kind, field(default=default, metadata={"help": about["help"]})
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from ..errors import NormalignError
-from ..options import READS, FilePaths, check_choices, option, options, paths
+from ..options import READS, FilePaths, check_values, option, optional, options, paths, switch
 from .subwords import TOKENIZERS, AlreadyPieces, SentencePiece, Splitter, SubwordNmt
 from .words import WORD_KINDS, WordFinder, word_finder
 
@@ -18,24 +18,19 @@ class TextOptions:
 
     GROUP: ClassVar = "text"
     bpe_codes: FilePaths = option(
-        default=(),
-        help="subword-nmt or fastBPE codes: of both sides, or source target",
-        nargs="+",
-        metavar="FILE",
-        role=READS,
+        "subword-nmt or fastBPE codes: of both sides, or source target", default=(), nargs="+", role=READS
     )
     sentencepiece_model: FilePaths = option(
-        default=(), help="SentencePiece model: of both sides, or source target", nargs="+", metavar="FILE", role=READS
+        "SentencePiece model: of both sides, or source target", default=(), nargs="+", role=READS
     )
-    tokenizer: str | None = option(
-        default=None, help="lines are raw text; links count the words that this tokenizer makes", choices=TOKENIZERS
+    tokenizer: str | None = optional(
+        "lines are raw text; links count the words that this tokenizer makes", choices=TOKENIZERS
     )
-    words: str | None = option(
-        default=None,
-        help="what links count in natural text (the words of the tokenizer, or those that spaces separate)",
+    words: str | None = optional(
+        "what links count in natural text (the words of the tokenizer, or those that spaces separate)",
         choices=WORD_KINDS,
     )
-    lowercase: bool = option(default=False, help="lower-case the words first")
+    lowercase: bool = switch("lower-case the words first")
 
     def __post_init__(self) -> None:
         codes, models = paths(self.bpe_codes), paths(self.sentencepiece_model)
@@ -46,7 +41,7 @@ class TextOptions:
                 raise NormalignError(
                     f"{what}: one file for both sides, or the source's and the target's; {len(given)} were given"
                 )
-        check_choices(self)
+        check_values(self)
 
     def reversed(self) -> TextOptions:
         """Return the options of the other direction: the two sides change places."""

@@ -6,7 +6,6 @@ tells how they were made and what they are not good for.
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import math
 import shutil
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ..errors import NormalignError
+from ..requirements import is_installed
 
 FOLDER = Path(__file__).parent
 LANGUAGES = ("de", "en")
@@ -60,7 +60,7 @@ def _familiar(language: str) -> frozenset[str]:
 
 def needs_transformers() -> bool:
     """Whether only transformers can read the toy: it is installed, and fairseq is not."""
-    return importlib.util.find_spec("fairseq") is None and importlib.util.find_spec("transformers") is not None
+    return not is_installed("fairseq") and is_installed("transformers")
 
 
 def write_folders(folder: str | Path) -> tuple[Path, Path]:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from fairseq_normalign.cli import main
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 
@@ -14,3 +16,17 @@ def tiny_pair(tmp_path_factory: pytest.TempPathFactory):
     from tiny_pair import make_tiny_pair
 
     return make_tiny_pair(tmp_path_factory.mktemp("tiny_pair"))
+
+
+def mistake(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Run a command that is wrong; return the one line that says so."""
+    try:
+        code = main([*map(str, arguments)])
+    except SystemExit as ended:
+        code = ended.code
+    out, err = capsys.readouterr()
+    *noted, line = err.splitlines()
+    assert (code, out, noted) == (2, "", [])
+    verb, _, message = line.partition(": error: ")
+    assert verb == f"normalign {arguments[0]}"
+    return message

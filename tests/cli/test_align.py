@@ -145,41 +145,12 @@ def test_dump_holds_every_layer(tiny_pair, aligned, tmp_path):
     assert dump[0].layers.shape[0] == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--symmetrize", "union"], "--reverse-path"),
-        (["--layer", "9"], "no decoder layer 9"),
-        (["--method", "magic"], "no method 'magic'"),
-        (["--processes", "2", "--cluster", "x"], "leave --processes out"),
-        (["--scores", "-"], "only the links"),
-        (["-o", "/nowhere/out"], "no directory"),
-        (["--bpe-codes", "a", "b", "c"], "BPE codes: one file for both sides"),
-    ],
-)
-def test_mistakes_are_one_line(tiny_pair, capsys, arguments, message):
-    assert align(*tiny_pair.arguments(), *arguments) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-
-
 def test_unequal_files_leave_nothing(tiny_pair, tmp_path, capsys):
     (tmp_path / "s").write_text("w1\nw2\n")
     (tmp_path / "t").write_text("w1\n")
     assert align(*tiny_pair.arguments(tmp_path / "s", tmp_path / "t"), "-o", tmp_path / "out") == 2
     assert f"{tmp_path / 's'}:2: no line of" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s", "t"]
-
-
-def test_bad_bytes_leave_nothing(tiny_pair, tmp_path, capsys):
-    (tmp_path / "s").write_bytes(b"w1\n\xff\n")
-    (tmp_path / "t").write_text("w1\nw2\n")
-    assert align(*tiny_pair.arguments(tmp_path / "s", tmp_path / "t"), "-o", tmp_path / "out") == 2
-    assert "s:2: byte 0xff" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
-    assert not (tmp_path / "out.part").exists()
 
 
 def windows_done(monkeypatch, stop: int | None = None) -> list[int]:

@@ -88,21 +88,3 @@ def test_python_knows_the_place_of_every_word(tiny_pair):
     assert pair.source == ("w1", "w5w2")
     read = from_json(pair.json(), "here")
     assert [(s, t) for s, t, _ in read.links] == pair.links
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--source", "x"], "--source FILE and --target FILE, or --bitext FILE"),
-        (["--bitext", "x", "--source", "y"], "--bitext holds both sides"),
-        (["--bitext", "x", "--level", "piece", "--json"], "leave --level piece out"),
-        (["--bitext", "BOTH", "--decide", "top-k:0"], "decision 'top-k:0'"),
-        (["--bitext", "BOTH", "--words", "unicode"], "give BPE codes or a SentencePiece model"),
-        (["--bitext", "BAD"], "bad:2: 'w1 w2' is not source and target with one ' ||| ' or one tab between"),
-    ],
-)
-def test_mistakes(model, bitext, tmp_path, capsys, arguments, message):
-    (tmp_path / "bad").write_text("w1 ||| w2\nw1 w2\n")
-    known = {"BOTH": bitext, "BAD": tmp_path / "bad"}
-    assert align(*model, *(known.get(word, word) for word in arguments)) == 2
-    assert message in capsys.readouterr().err

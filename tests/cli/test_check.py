@@ -109,27 +109,3 @@ def test_the_good_pairs_are_kept(tiny_pair, tmp_path, capsys, checked, keep, sty
         lines = (tiny_pair.folder / f"text.{side}").read_text().splitlines()
         wanted = [line for line, score in zip(lines, scores, strict=True) if score >= least]
         assert Path(f"{kept}.{name}").read_text().splitlines() == wanted
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--keep", "50%"], "--keep-to"),
-        (["--keep", "50%", "--keep-to", "x", "--target", "-"], "give files to --source"),
-        (["-o", "/nowhere/out"], "no directory"),
-    ],
-)
-def test_mistakes_are_one_line(tiny_pair, capsys, arguments, message):
-    assert check(*tiny_pair.arguments(), *arguments) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.err.count("\n") == 1
-    assert captured.out == ""
-
-
-@pytest.mark.parametrize("keep", ["0%", "101%", "nan", "many"])
-def test_what_is_to_be_kept_is_a_percentage_or_a_score(tiny_pair, capsys, keep):
-    with pytest.raises(SystemExit) as found:
-        check(*tiny_pair.arguments(), "--keep", keep)
-    assert found.value.code == 2
-    assert "--keep" in capsys.readouterr().err

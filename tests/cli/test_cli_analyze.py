@@ -55,30 +55,3 @@ def test_own_categories_and_counts(command, tmp_path, capsys):
     for source in ("text", "dictionary", str(counts)):
         assert main(["analyze", "frequency", *command, "--counts", source, "--limit", "5", "--style", "tsv"]) == 0
         assert capsys.readouterr().out.startswith("# rank of frequency\n")
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["relation", "--category", "x"], "NAME=REGEX"),
-        (["relation", "--category", "x=("], "no regular expression"),
-        (["relation", "--gold", "g"], "belong to 'heads'"),
-        (["frequency", "--counts", "nowhere"], "nowhere: no such file"),
-        (["mixing", "--mask", "0.1"], "masked language models"),
-        (["mixing", "--mask", "2"], "from 0 to below 1"),
-        (["heads", "--attention", "encoder", "--gold", "g"], "--attention cross"),
-        (["categories", "--figure", "a.gif"], "a figure's name ends in"),
-    ],
-)
-def test_mistakes_end_in_one_line(options, message, command, capsys):
-    assert main(["analyze", options[0], *command, *options[1:]]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_translator_needs_both_sides(command, capsys):
-    assert main(["analyze", "categories", *command[:6], "--cpu"]) == 2
-    assert "--target" in capsys.readouterr().err
-    assert main(["analyze", "categories", *command[:4], "--cpu"]) == 2
-    assert "needs a text" in capsys.readouterr().err

@@ -124,41 +124,6 @@ def test_lexicon(files, capsys):
     assert rows[2][3:5] == ["1.000000", "0.500000"]
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("project --markup --source s --target t", "one file of alignments is needed: --links FILE"),
-        ("project --markup --target t --links l", "the lines with markup are needed"),
-        ("project --markup --source s --links l", "the translations are needed"),
-        ("project --markup --source s --target t --links l --gaps split", "a tag cannot be split"),
-        ("project --markup --bitext s --links l", "s:1: "),
-        ("project --markup --source s --target l --links l", "out of range"),
-        ("project --markup --source t --target t --links short -o out", "short"),
-        ("project --markup --source s --target t --links l --link-scores l", "l:1: "),
-        ("project --labels bad --target t --links l", "bad:1: 1 columns"),
-        ("project --markup --source - --target - --links l", "standard input ('-') can be read only once"),
-        ("project --markup --source s --target t --links l -o s", "s"),
-        ("project --markup --source deep --target t --links l", "deep:2: tags are nested more than 250 deep"),
-        ("project --strip --source deep", "deep:2: tags are nested more than 250 deep"),
-        ("project --evaluate l --links l", "--evaluate needs"),
-        ("convert l --to jsonl", "jsonl holds the texts"),
-        ("lexicon --source bare --links l", "both texts are needed"),
-        ("lexicon --source bare --target t --links l --top 0", "--top is at least 1, not 0"),
-        ("lexicon --source bare --target t --links l --min-probability 2", "--min-probability is from 0 to 1"),
-    ],
-)
-def test_mistakes_are_one_line(files, capsys, line, message):
-    (files / "bad").write_text("Anna\n")
-    (files / "short").write_text("0-0\n")
-    (files / "deep").write_text("a\n" + "<b>w " * 251 + "</b>" * 251 + "\n")
-    before = sorted(path.name for path in files.iterdir())
-    assert run(line) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert message in said.err
-    assert sorted(path.name for path in files.iterdir()) == before
-
-
 def test_the_garbage_collector_works_again_after_a_run(tmp_path):
     import gc
 

@@ -81,7 +81,6 @@ def test_other_styles(files, capsys, tmp_path):
 def test_alpha_weighs_precision(files, capsys):
     (system,) = scores(capsys, "gold", "hyp", "--alpha", "1")
     assert system["f"] == system["precision"]
-    assert "from 0 to 1, not 1.5" in refused(capsys, "gold", "hyp", "--alpha", "1.5")
 
 
 def test_per_sentence_counts_add_up(files, capsys, tmp_path):
@@ -107,7 +106,6 @@ def test_bootstrap_and_paired_tests(files, capsys):
     _, table, _ = score(capsys, *arguments)
     assert "95% interval" in table
     assert "p (bootstrap)" in table
-    assert "there is one" in refused(capsys, "gold", "hyp", "--paired")
 
 
 def test_sentences_without_gold(files, capsys):
@@ -329,7 +327,6 @@ def test_standard_input(files, capsys, monkeypatch):
     expected = scores(capsys, "gold", "hyp")[0]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(HYP.encode())))
     assert scores(capsys, "gold", "-")[0]["aer"] == expected["aer"]
-    assert "only once" in refused(capsys, "-", "-")
 
 
 def test_naacl_gold_and_a_pipe(files):

@@ -62,5 +62,3 @@ def test_errors(files, capsys, tmp_path):
     assert refused(capsys, "first", "short", "-o", "out") == "first has 3 sentences, short has 1"
     assert not (tmp_path / "out").exists()
     assert "12 with source and target exchanged" in refused(capsys, "first_turned", "flat")
-    assert "only once" in refused(capsys, "-", "-")
-    assert refused(capsys, "first", "nowhere") == "nowhere: no such file or directory"

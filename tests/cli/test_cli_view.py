@@ -117,33 +117,15 @@ def test_the_page_holds_every_sentence(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "nothing to show"),
-        (["{}/nowhere"], "not a dump of soft alignments"),
-        (["{}/norms", "--sentences", "0"], "'0' is neither a number from 1 on nor a range"),
+        (["{}/nowhere"], "{}/nowhere: no such file"),
+        (["{}/gold"], "not a dump of soft alignments"),
         (["{}/norms", "--sentences", "4"], "there is no sentence 4; there are 3"),
         (["{}/norms", "--layer", "4"], "'4' is neither 'all' nor a layer from 1 to 3"),
         (["{}/norms", "--head", "1"], "its heads were not kept"),
         (["{}/norms", "--method", "x"], "no method 'x' here; there are norms"),
-        (["{}/norms", "--threshold", "2"], "--threshold is a share from 0 to 1"),
-        (["{}/norms", "-o", "{}/f.gif"], "a figure's name ends in .png, .svg, .pdf"),
-        (["{}/norms", "-o", "{}/no/f.png"], "there is no directory"),
-        (["{}/norms", "--report", "{}/r"], "a report needs gold"),
-        (["{}/norms", "--gold", "{}/gold", "--report", "{}/norms"], "exists already"),
-        (["{}/norms", "--gold", "{}/gold", "--report", "{}/no/r"], "there is no directory"),
         (["{}/norms", "--gold", "{}/gold", "--report", "{}/r", "--baseline", "x"], "no method 'x' here"),
-        (
-            ["--source", "{}/s", "--target", "{}/t", "--links", "{}/links", "--gold", "{}/gold", "--report", "{}/r"],
-            "needs soft",
-        ),
-        (["{}/norms", "--soft-file", "{}/links"], "--soft-file goes with --source and --target"),
+        (["{}/norms", "--soft-file", "{}/links"], "--soft-file and dump exclude each other"),
         (["{}/norms", "{}/norms", "x={}/norms", "{}/norms"], "two dumps are called"),
-        (["{}/norms", "--source-text", "a", "--target-text", "b"], "--source-text is for a model: give --path"),
-        (["{}/norms", "--reverse-path", "{}/m.pt"], "--reverse-path is for a model: give --path"),
-        (["--source", "{}/s"], "--source and --target belong together"),
-        (["--source", "{}/s", "--target", "{}/t"], "no alignment to show"),
-        (["--path", "{}/m.pt"], "a checkpoint needs sentences"),
-        (["--path", "{}/m.pt", "--source-text", "a"], "--source-text and --target-text belong together"),
-        (["{}/norms", "--gold", "{}/s"], "no known format"),
     ],
 )
 def test_a_mistake_is_one_line_and_leaves_nothing(folder, capsys, arguments, message):
@@ -151,7 +133,7 @@ def test_a_mistake_is_one_line_and_leaves_nothing(folder, capsys, arguments, mes
     assert main(["view", *(argument.format(folder) for argument in arguments)]) == 2
     error = capsys.readouterr().err.splitlines()[-1]
     assert error.startswith("normalign view: error: ")
-    assert message in error
+    assert message.format(folder) in error
     assert sorted(folder.iterdir()) == before
 
 

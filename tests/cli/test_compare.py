@@ -111,20 +111,6 @@ def flat(record):
         yield from flat(value) if isinstance(value, dict) else [(name, value)]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (["--add", "x"], "NAME=FILE"),
-        (["--symmetrize", "magic"], "unknown symmetrization 'magic'"),
-        (["--methods", "magic"], "no method 'magic'"),
-        (["--methods", ","], "names no method"),
-    ],
-)
-def test_mistakes_are_one_line(tiny_pair, gold, capsys, change, message):
-    assert run("compare", *tiny_pair.arguments(), "--gold", gold, "--gold-base", 0, "--no-reverse-gold", *change) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_gold_of_other_words_is_refused(tiny_pair, gold, tmp_path, capsys):
     other = tmp_path / "gold"
     other.write_text(gold.read_text().replace("0-", "99-", 1))

@@ -45,15 +45,6 @@ def _comparable(path):
     return [line.split("\t")[:4] for line in lines]
 
 
-@pytest.mark.parametrize("verb", ["check", "layers", "compare"])
-def test_a_text_is_needed_and_given_once(tiny_pair, one_file, capsys, verb):
-    path = ["--path", str(tiny_pair.path()), *(["--gold", "x"] if verb == "compare" else [])]
-    assert main([verb, *path]) == 2
-    assert "the text is needed: --source FILE and --target FILE, or --bitext FILE" in capsys.readouterr().err
-    assert main([verb, *path, "--source", "x", "--bitext", str(one_file / "text")]) == 2
-    assert "--bitext holds both sides" in capsys.readouterr().err
-
-
 def test_view_finds_words_in_natural_text(tmp_path, capsys):
     (tmp_path / "text").write_text("Ja, gut.\tYes, fine.\n")
     (tmp_path / "links").write_text("0-0 2-2 3-3\n")
@@ -64,8 +55,3 @@ def test_view_finds_words_in_natural_text(tmp_path, capsys):
     assert found["sentences"][0]["s"]["w"] == ["Ja", ",", "gut", "."]
     assert main(given) == 2
     assert "out of range" in capsys.readouterr().err
-
-
-def test_view_of_a_model_reads_no_standard_input(tiny_pair, capsys):
-    assert main(["view", "--path", str(tiny_pair.path()), "--source", "-", "--target", "x"]) == 2
-    assert "a model reads the text twice, which '-' does not allow" in capsys.readouterr().err

@@ -134,23 +134,6 @@ def test_translations_of_fairseq_are_those_that_python_gives(tiny_pair, tmp_path
     assert pairs(links)[0] == best.pharaoh()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--readings", "auto"], "chosen by a bitext"),
-        (["--write-links", "-"], "standard output"),
-        (["--beam", "0"], "invalid positive value"),
-    ],
-)
-def test_mistakes_in_translate(room, capsys, arguments, message):
-    try:
-        code = main(["translate", *model(room, "marian"), "--source", str(room / "text.de"), *arguments])
-    except SystemExit as error:
-        code = error.code
-    assert code == 2
-    assert message in capsys.readouterr().err
-
-
 def test_the_command_without_fairseq(room, tmp_path):
     """fairseq is neither imported nor needed."""
     script = """

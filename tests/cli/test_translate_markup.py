@@ -91,16 +91,3 @@ def test_project_aligns_by_a_model_as_through_the_links_of_align(model, tmp_path
     (tmp_path / "t").write_text("w1\nw5@@ w2\n")
     assert main([*marked, *model]) == 2
     assert "'w5@@ w2' has 2 words, and 1 to the model" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["translate", "--markup", "--json"], "leave --write-links, --json, --nbest out"),
-        (["translate", "--page", "x", "--source", "y"], "--page holds the text"),
-        (["project", "--markup", "--source", "x", "--target", "y", "--links", "z"], "give one of the two"),
-    ],
-)
-def test_mistakes(model, capsys, arguments, message):
-    assert main([*arguments, *model]) == 2
-    assert message in capsys.readouterr().err

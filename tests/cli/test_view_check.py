@@ -142,8 +142,6 @@ def test_a_damaged_file_is_one_line(tmp_path, capsys, line, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--worst", "1"], "--worst looks at the scores of a check: give --checked FILE"),
-        (["--checked", "{}", "--worst", "1", "--sentences", "1"], "give one of them"),
         (
             ["--checked", "{}", "--source", "{}.s", "--target", "{}.s", "--sentences", "1"],
             "sentence 1 has other words there",
