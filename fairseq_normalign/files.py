@@ -72,27 +72,18 @@ def read_parallel(source: str | Path, target: str | Path) -> Iterator[tuple[str,
 SEPARATORS = (" ||| ", "\t")
 
 
-def split_pair(line: str, place: Callable[[], str]) -> tuple[str, str]:
-    """Source and target of a line that holds both, with `` ||| `` or one tab between; ``place`` is for the message.
-
-    >>> split_pair("das Haus ||| the house", lambda: "line 1")
-    ('das Haus', 'the house')
-    """
-    for separator in SEPARATORS:
-        if line.count(separator) == 1:
-            source, target = line.split(separator)
-            return source, target
-    if line.startswith("||| ") or line.endswith(" |||"):
-        source, _, target = line.partition("|||")
-        return source.strip(" "), target.strip(" ")
-    shown = ascii(line[:60])
-    raise NormalignError(f"{place()}: {shown} is not source and target with one ' ||| ' or one tab between")
-
-
 def read_bitext(path: str | Path) -> Iterator[tuple[str, str]]:
-    """The pairs of a file that holds both sides on each line."""
+    """Yield the pairs of a file that holds both sides on each line, with `` ||| `` or one tab between."""
     for number, line in enumerate(read_lines(path), start=1):
-        yield split_pair(line, lambda number=number: f"{display_name(path)}:{number}")  # type: ignore[misc]
+        separator = next((one for one in SEPARATORS if line.count(one) == 1), None)
+        if separator is not None:
+            source, target = line.split(separator)
+        elif line.startswith("||| ") or line.endswith(" |||"):
+            source, target = (side.strip(" ") for side in line.split("|||", 1))
+        else:
+            shown = f"{line[:60]!a} is not source and target with one ' ||| ' or one tab between"
+            raise NormalignError.at(display_name(path), number, shown)
+        yield source, target
 
 
 def line_without_partner(longer: str | Path, shorter: str | Path, count: int) -> NormalignError:
@@ -345,16 +336,12 @@ def check_distinct(outputs: Iterable[str | Path], inputs: Iterable[str | Path] =
     beside = {Path(f"{place}{ending}"): path for place, path in taken.items() for ending in PARTS}
     for path in inputs:
         place = Path(os.path.realpath(path))
-        written = beside.get(place) or next((beside[one] for one in beside if _same_file(one, place)), None)
+        written = beside.get(place)
+        for one in beside if written is None else ():
+            with contextlib.suppress(OSError):  # one file may have two names
+                written = beside[one] if os.path.samefile(one, place) else written
         if written is not None:
             raise NormalignError(f"{path}: is read, and writing {written} would replace it; write to another file")
-
-
-def _same_file(one: Path, other: Path) -> bool:
-    """Return whether two paths lead to the same file, also under two names."""
-    with contextlib.suppress(OSError):
-        return os.path.samefile(one, other)
-    return False
 
 
 def _descriptor(path: str | Path) -> int | None:
@@ -399,8 +386,8 @@ def _opened(path: str | Path, mode: str) -> Iterator[Any]:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        os.chmod(unfinished, 0o666 & ~umask())
-        put_in_place(unfinished, place)
+        os.chmod(unfinished, stat.S_IMODE(place.stat().st_mode) if place.exists() else 0o666 & ~umask())
+        os.replace(unfinished, place)
         unfinished = None
     except OSError as error:
         if isinstance(error, BrokenPipeError):
@@ -410,13 +397,6 @@ def _opened(path: str | Path, mode: str) -> Iterator[Any]:
         if unfinished is not None:
             with contextlib.suppress(OSError):
                 os.remove(unfinished)
-
-
-def put_in_place(finished: str | Path, place: Path) -> None:
-    """Rename a finished file to its place; it takes over the permissions of a file that was there."""
-    if place.exists():
-        os.chmod(finished, stat.S_IMODE(place.stat().st_mode))
-    os.replace(finished, place)
 
 
 def umask() -> int:

@@ -219,7 +219,7 @@ def add_flags(parser: argparse.ArgumentParser, cls: type, *, shown: Sequence[str
             given |= {name: about[name] for name in ("nargs", "const", "choices") if about[name]}
             if about["repeat"]:
                 given["action"] = "append"
-        group.add_argument(*([field.name] if about["positional"] else flags_of(field)), **given)
+        group.add_argument(*flags_of(field), **given)
         for flag, (value, what) in (about["also"] or {}).items():
             hint = argparse.SUPPRESS if shown is not None else what
             group.add_argument(flag, dest=field.name, action="store_const", const=value, default=given["default"],
@@ -230,7 +230,9 @@ METAVARS = {int: "N", float: "X", TEXT: "FILE", READS: "FILE", WRITES: "FILE", M
 
 
 def flags_of(field: dataclasses.Field[Any]) -> Sequence[str]:
-    """Return the flags of an option."""
+    """Return the flags of an option; of a positional one its name."""
+    if field.metadata["positional"]:
+        return [field.name]
     return field.metadata["flags"] or [f"--{field.name.replace('_', '-')}"]
 
 

@@ -117,7 +117,7 @@ def test_an_unknown_option_is_one_line(verb, capsys):
     ("arguments", "says"),
     [
         (["report", "dump", "-o", "folder"], "normalign view ... --report FOLDER"),
-        (["algin"], "unknown verb 'algin'; did you mean 'align'?"),
+        (["algin"], "unknown verb 'algin'; did you mean align?"),
         (["align", "--pth", "x"], "unrecognized arguments: --pth; did you mean --path?"),
         (["score", "a", "b", "--boostrap=5"], "unrecognized arguments: --boostrap=5; did you mean --bootstrap?"),
         (["align", "--format", "jsonl"], "JSON lines are now written by --json"),

@@ -117,7 +117,7 @@ def test_the_page_holds_every_sentence(folder, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["{}/nowhere"], "{}/nowhere: no such file"),
+        (["{}/nowhere"], "{}/nowhere: not a dump of soft alignments"),
         (["{}/gold"], "not a dump of soft alignments"),
         (["{}/norms", "--sentences", "4"], "there is no sentence 4; there are 3"),
         (["{}/norms", "--layer", "4"], "'4' is neither 'all' nor a layer from 1 to 3"),

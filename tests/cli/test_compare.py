@@ -208,6 +208,3 @@ def test_factors_of_one_direction_as_markdown(tiny_pair, gold, capsys):
     assert "| look | method | read at | one direction, argmax | one direction, agreement |\n| --- |" in text
     assert "the second direction" not in text
     assert "| weights instead of norms |" in text
-    assert run("compare", *tiny_pair.arguments(), *options, "--style", "latex") == 2
-    assert run("compare", *tiny_pair.arguments(), *options, "--add", "x=y") == 2
-    assert "--factors compares the readings of one model" in capsys.readouterr().err

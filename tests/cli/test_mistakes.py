@@ -44,8 +44,8 @@ align MODEL --readings x                              | x
 align MODEL --processes 2 --cluster x                 | --cluster and --processes exclude each other
 align MODEL --processes 0                             | argument --processes: '0' is not a whole number from 1 on
 align MODEL --threads 9999                            | not a whole number from 1 to 1024
-align MODEL --device cuda:99                          | the device 'cuda:99' cannot be used
-align MODEL --device gpu                              | the device 'gpu' cannot be used
+align --path MODEL_PATH --source t --target t --device cuda:99 | the device 'cuda:99' cannot be used
+align --path MODEL_PATH --source t --target t --device gpu | the device 'gpu' cannot be used
 align MODEL --bpe-codes l l l                         | BPE codes: one file for both sides
 align MODEL --scores -                                | --scores: only --output can go to standard output
 align MODEL -o /nowhere/out                           | there is no directory /nowhere
