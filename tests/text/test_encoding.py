@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import pytest
 from fairseq.data import Dictionary
+from hypothesis import given
+from hypothesis import strategies as st
 
-from fairseq_normalign.text.encoding import LineEncoder
+from fairseq_normalign.text.encoding import LineEncoder, batches_by_length
 from fairseq_normalign.text.options import TextOptions
 from fairseq_normalign.text.subwords import AlreadyPieces, MosesTokenizer, SubwordNmt
 
@@ -66,7 +68,7 @@ def test_an_empty_line_has_no_words(dictionary):
     assert line.indices == [2]
 
 
-def given(line):
+def written(line):
     """The words as the places of an encoded line give them."""
     return [line.text[start:end] for start, end in line.places]
 
@@ -80,29 +82,12 @@ def codes(tmp_path):
 
 def test_places_are_in_the_line_as_it_was_given(dictionary, codes):
     line = LineEncoder(dictionary, codes, lowercase=True)("__de__  DAS\tHaus ")
-    assert (line.sentence.words, given(line)) == (("das", "haus"), ["DAS", "Haus"])
+    assert (line.sentence.words, written(line)) == (("das", "haus"), ["DAS", "Haus"])
     assert line.places == ((8, 11), (12, 16))
     assert line.given_words == ("DAS", "Haus")
     pieces = LineEncoder(dictionary, AlreadyPieces())("das ha@@  us")
-    assert given(pieces) == ["das", "ha@@  us"]
+    assert written(pieces) == ["das", "ha@@  us"]
     assert pieces.given_words == ("das", "haus")
-
-
-@pytest.mark.parametrize("tokenizer", [None, "moses", "fairseq-moses"])
-@pytest.mark.parametrize("kind", ["spaces", "unicode", "moses", "characters"])
-def test_words_of_natural_text_in_pieces_of_codes(dictionary, codes, kind, tokenizer):
-    from fairseq_normalign.text.subwords import MosesTokenizer
-    from fairseq_normalign.text.words import find_words, words_at
-
-    make = MosesTokenizer("en", tokenizer) if tokenizer else None
-    find = TextOptions(words=kind, tokenizer=tokenizer).finder("en")
-    text = "Das  Haus's (un-haus) é!"
-    line = LineEncoder(dictionary, codes, tokenizer=make, words=find)(text)
-    assert given(line) == words_at(text, find_words(text, kind))
-    covered = {place for span in line.sentence.by_word.spans for place in range(*span)}
-    assert covered == set(range(len(line)))
-    again = LineEncoder(dictionary, codes, tokenizer=make, words=find)(text, line.places)
-    assert (again.indices, again.places) == (line.indices, line.places)
 
 
 def test_words_that_share_a_piece_and_scripts_without_spaces(tmp_path):
@@ -129,7 +114,7 @@ def test_words_that_share_a_piece_and_scripts_without_spaces(tmp_path):
     assert "▁门" not in spaced.sentence.pieces
     assert "".join(spaced.sentence.pieces[:-3]) in "".join(whole.sentence.pieces)
     letters = LineEncoder(words, splitter, words=TextOptions(words="characters").finder("zh"))("the house")
-    assert given(letters) == list("thehouse")
+    assert written(letters) == list("thehouse")
     assert letters.sentence.by_word.shares_pieces
     assert letters.sentence.pieces == LineEncoder(words, splitter)("the house").sentence.pieces
 
@@ -141,3 +126,15 @@ def test_found_words_need_natural_text():
         TextOptions(words="unicode").splitters(["subword_nmt", "subword_nmt"])
     with pytest.raises(NormalignError, match="unknown words 'bert'"):
         TextOptions(words="bert")
+
+
+sizes = st.lists(st.tuples(st.integers(1, 30), st.integers(1, 30)), max_size=30)
+
+
+@given(sizes, st.integers(1, 100))
+def test_batches_hold_every_pair_once_and_keep_the_limit(sizes, max_tokens):
+    found = batches_by_length(sizes, max_tokens)
+    assert sorted(place for batch in found for place in batch) == list(range(len(sizes)))
+    for batch in found:
+        longest = max(max(sizes[place]) for place in batch)
+        assert len(batch) == 1 or len(batch) * longest <= max_tokens

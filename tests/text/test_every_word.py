@@ -10,12 +10,12 @@ import pytest
 
 from fairseq_normalign.text.encoding import LineEncoder
 from fairseq_normalign.text.options import TextOptions
-from fairseq_normalign.text.subwords import SentencePiece, SubwordNmt
+from fairseq_normalign.text.subwords import TOKENIZERS, MosesTokenizer, SentencePiece, SubwordNmt
 from fairseq_normalign.text.words import find_words
 
 from .random_lines import random_line
 
-LINES = 5000
+LINES = 3000
 KINDS = (None, "spaces", "unicode", "characters", "moses")
 """How words are found; None: they are given by spaces."""
 
@@ -80,24 +80,27 @@ SPLITTERS = {
 
 @pytest.mark.parametrize("name", SPLITTERS)
 def test_every_word_of_random_lines(name, tmp_path):
-    splitter = SPLITTERS[name](tmp_path / "pieces")
-    encoders = {
-        kind: LineEncoder(Pieces(), splitter, words=TextOptions(words=kind).finder("en") if kind else None, end=(2,))
-        for kind in KINDS
-    }
-    for line, kind in zip(sample(11, LINES), itertools.cycle(KINDS), strict=False):
-        check_words(encoders[kind](line), line, kind)
-
-
-def check_words(encoded, line: str, kind: str | None) -> None:
     """The places are those of the words, each gives its word back, and each word has pieces; none is left over."""
-    assert encoded.text == line
-    assert list(encoded.places) == find_words(line, kind or "spaces"), line
-    assert [line[start:end] for start, end in encoded.places] == list(encoded.given_words), line
-    sentence = encoded.sentence
-    assert len(sentence.by_word.spans) == len(encoded.places), line
-    assert all(start < stop for start, stop in sentence.by_word.spans), line
-    assert len(encoded.indices) == len(sentence.pieces)
-    if kind is None:
-        covered = {place for start, stop in sentence.by_word.spans for place in range(start, stop)}
-        assert covered | set(sentence.by_word.specials) == set(range(len(sentence.pieces))), line
+    splitter = SPLITTERS[name](tmp_path / "pieces")
+    tokenizers = {None: None} | {name: MosesTokenizer("en", name) for name in TOKENIZERS}
+    ways = [(kind, tokenizer) for kind in KINDS for tokenizer in (None, None, *TOKENIZERS)]
+    encoders = {}
+    for kind, tokenizer in ways:
+        find = TextOptions(words=kind, tokenizer=tokenizer).finder("en")
+        encode = LineEncoder(Pieces(), splitter, words=find, tokenizer=tokenizers[tokenizer], end=(2,))
+        encoders[kind, tokenizer] = encode
+    for line, (kind, tokenizer) in zip(sample(11, LINES), itertools.cycle(ways), strict=False):
+        encoded = encoders[kind, tokenizer](line)
+        assert encoded.text == line
+        if kind or not tokenizer:
+            assert list(encoded.places) == find_words(line, kind or "spaces"), line
+            assert [line[start:end] for start, end in encoded.places] == list(encoded.given_words), line
+            again = encoders[kind, tokenizer](line, encoded.places)
+            assert (again.indices, again.places) == (encoded.indices, encoded.places), line
+        sentence = encoded.sentence
+        assert len(sentence.by_word.spans) == len(encoded.places), line
+        assert all(start < stop for start, stop in sentence.by_word.spans), line
+        assert len(encoded.indices) == len(sentence.pieces)
+        if kind is None:
+            covered = {place for start, stop in sentence.by_word.spans for place in range(start, stop)}
+            assert covered | set(sentence.by_word.specials) == set(range(len(sentence.pieces))), line
