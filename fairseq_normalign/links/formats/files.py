@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -226,7 +227,7 @@ def _recognised(lines: ByteLines, options: OptionNames) -> str:
         text = raw.strip()
         first = first or text
         for name, format in FORMATS.items():
-            if format.sign.match(text if name == "pharaoh" else raw.rstrip(b"\r\n")):
+            if re.match(format.sign, text if name == "pharaoh" else raw.rstrip(b"\r\n")):
                 return name
     if not first:
         return "pharaoh"
@@ -336,11 +337,10 @@ class Writer:
         if format not in WRITERS:
             raise NormalignError(f"cannot write the format '{format}'; choose one of {', '.join(WRITERS)}")
         self._handle = handle
-        self._format = format
-        self._base = WRITERS[format] if base is None else base
-        self._id = FORMATS[format].first_id if first_id is None else first_id
-        self._possible = "keep" if format not in ("pharaoh", "fairseq") else possible
-        self._option = option
+        self._name, self._format, self._option = format, WRITERS[format], option
+        self._base = self._format.base if base is None else base
+        self._id = self._format.first_id if first_id is None else first_id
+        self._possible = "keep" if self._format.has_marks else possible
 
     def write(self, links: Iterable[FileLink]) -> None:
         """Write the next sentence from its (source, target, sure), 0-based."""
@@ -349,12 +349,10 @@ class Writer:
         if unmarked and self._possible is None:
             keep, drop = (with_value(self._option, value) for value in ("keep", "drop"))
             raise NormalignError(
-                f"sentence {self._id}: link {pharaoh(unmarked[:1])} is only possible, which {self._format} cannot say; "
+                f"sentence {self._id}: link {pharaoh(unmarked[:1])} is only possible, which {self._name} cannot say; "
                 f"choose {keep} or {drop}"
             )
         if self._possible == "drop":
             rows = [link for link in rows if link[2]]
-        write = FORMATS[self._format].write
-        assert write is not None
-        self._handle.write(write(self._id, rows))
+        self._handle.write(self._format.text(self._id, rows))
         self._id += 1

@@ -10,6 +10,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -104,6 +105,8 @@ class LineReader:
 
     plain = True
     """Whether lines may be parsed all at once."""
+    all_sure = False
+    """Whether a link that is only possible is an error."""
 
     def __init__(self, lines: ByteLines) -> None:
         self.lines = lines
@@ -124,7 +127,12 @@ class LineReader:
             block = Block.of(
                 [self.links(decode_line(raw, self.lines.name, number), number) for raw, number in numbered]
             )
-        return replace(block, lines=numbers[block.sentence])
+        of_links = numbers[block.sentence]
+        if self.all_sure and not block.sure.all():
+            link = int(np.argmin(block.sure))
+            message = f"'{block.source[link]}p{block.target[link]}' is talp's; Pharaoh has only i-j"
+            raise NormalignError.at(self.lines.name, int(of_links[link]), message)
+        return replace(block, lines=of_links)
 
     def links(self, line: str, number: int) -> list[FileLink]:
         """Return the links of a line."""
@@ -134,14 +142,7 @@ class LineReader:
 class PharaohReader(LineReader):
     """Lines of links ``i-j``, none of which is only possible."""
 
-    def take(self, count: int) -> Block:
-        """Return the next sentences with the indices of the file; fewer than ``count`` at the end."""
-        block = super().take(count)
-        if not block.sure.all() and block.lines is not None:
-            link = int(np.argmin(block.sure))
-            message = f"'{block.source[link]}p{block.target[link]}' is talp's; Pharaoh has only i-j"
-            raise NormalignError.at(self.lines.name, int(block.lines[link]), message)
-        return block
+    all_sure = True
 
 
 class TsinghuaReader(LineReader):
@@ -459,24 +460,6 @@ def _read_czenali(lines: ByteLines) -> IdSentences:
 # -- the table of formats ---------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Format:
-    """How a format is recognised, read and written."""
-
-    sign: re.Pattern[bytes]
-    """What a line of it begins with."""
-    read: Callable[[ByteLines], LineReader | IdSentences]
-    base: int | None = None
-    """What its first word is counted as; None: what the file or the caller says."""
-    turned: bool | None = None
-    """Whether the target comes first; None: what the file or the caller says."""
-    write: Callable[[int, list[FileLink]], str] | None = None
-    """The lines of a sentence, from its id and its links as the file counts them."""
-    written_base: int = 1
-    """What the first word is counted as when it is written, unless something else is asked for."""
-    first_id: int = 1
-
-
 def pharaoh(links: Iterable[tuple[int, int]]) -> str:
     """Return the line of a sentence's links (source, target) in Pharaoh format, without a line end.
 
@@ -490,53 +473,52 @@ def _talp(links: list[FileLink]) -> str:
     return " ".join(f"{source}{'-' if sure else 'p'}{target}" for source, target, sure in links)
 
 
+class Format(NamedTuple):
+    """How a format is recognised and read."""
+
+    sign: bytes
+    """A pattern of what a line of it begins with."""
+    read: Callable[[ByteLines], LineReader | IdSentences]
+    base: int | None = None
+    """What its first word is counted as; None: what the file or the caller says."""
+    turned: bool | None = None
+    """Whether the target comes first; None: what the file or the caller says."""
+
+
 FORMATS = {
-    "pharaoh": Format(
-        re.compile(rb"([0-9]+|NULL)[-p?]([0-9]+|NULL)(-?[SP]|:[0-9]|[ \t]|$)"),
-        PharaohReader,
-        write=lambda id, links: pharaoh(link[:2] for link in links) + "\n",
-        written_base=0,
-    ),
-    "talp": Format(
-        re.compile(rb"(?!)"),  # recognised as pharaoh: the first possible link shows it
-        LineReader,
-        write=lambda id, links: _talp(links) + "\n",
-    ),
-    "ids": Format(
-        re.compile(rb"[0-9]+\t([0-9]+|NULL)[-p?]([0-9]|NULL)"),
-        _read_ids,
-        write=lambda id, links: f"{id}\t{_talp(links)}\n",
-        written_base=0,
-        first_id=0,
-    ),
-    "tsinghua": Format(
-        re.compile(rb"[0-9]+:[0-9]+(/[01])?([ \t]|$)"),
-        TsinghuaReader,
-        base=1,
-        write=lambda id, links: " ".join(f"{s}:{t}/{int(sure)}" for s, t, sure in links) + "\n",
-    ),
-    "naacl": Format(
-        re.compile(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SPsp]\b|[ \t][0-9.]|$)"),
-        read_naacl,
-        base=1,
-        write=lambda id, links: "".join(f"{id:04d} {s} {t} {'PS'[sure]}\n" for s, t, sure in links),
-    ),
-    "rwth": Format(
-        re.compile(rb"SENT:"),
-        _read_rwth,
-        write=lambda id, links: f"SENT: {id}\n" + "".join(f"{'PS'[sure]} {s} {t}\n" for s, t, sure in links),
-    ),
-    "giza": Format(re.compile(rb"# [Ss]entence pair \("), read_giza, base=1),
-    "czenali": Format(re.compile(rb"[ \t]*<(s[ >]|sure>|possible>)"), _read_czenali, base=1),
-    "fairseq": Format(
-        re.compile(rb"[SHAPTD]-[0-9]+\t"),
-        GenerateLog,
-        base=0,
-        write=lambda id, links: f"A-{id}\t" + pharaoh(link[:2] for link in links) + "\n",
-        written_base=0,
-        first_id=0,
-    ),
-    "jsonl": Format(re.compile(rb"\{"), JsonLines, base=0, turned=False),
+    "pharaoh": Format(rb"([0-9]+|NULL)[-p?]([0-9]+|NULL)(-?[SP]|:[0-9]|[ \t]|$)", PharaohReader),
+    "talp": Format(rb"(?!)", LineReader),  # recognised as pharaoh: the first possible link shows it
+    "ids": Format(rb"[0-9]+\t([0-9]+|NULL)[-p?]([0-9]|NULL)", _read_ids),
+    "tsinghua": Format(rb"[0-9]+:[0-9]+(/[01])?([ \t]|$)", TsinghuaReader, base=1),
+    "naacl": Format(rb"[0-9]+[ \t]+[0-9]+[ \t]+[0-9]+[ \t]*([SPsp]\b|[ \t][0-9.]|$)", read_naacl, base=1),
+    "rwth": Format(rb"SENT:", _read_rwth),
+    "giza": Format(rb"# [Ss]entence pair \(", read_giza, base=1),
+    "czenali": Format(rb"[ \t]*<(s[ >]|sure>|possible>)", _read_czenali, base=1),
+    "fairseq": Format(rb"[SHAPTD]-[0-9]+\t", GenerateLog, base=0),
+    "jsonl": Format(rb"\{", JsonLines, base=0, turned=False),
 }
-WRITERS = {name: format.written_base for name, format in FORMATS.items() if format.write}
-"""Formats that can be written, with the base each is usually counted from."""
+
+
+class WrittenFormat(NamedTuple):
+    """How a format is written."""
+
+    text: Callable[[int, list[FileLink]], str]
+    """The lines of a sentence, from its id and its links as the file counts them."""
+    base: int = 0
+    """What the first word is counted as, unless something else is asked for."""
+    first_id: int = 0
+    has_marks: bool = True
+    """Whether it can say that a link is only possible."""
+
+
+WRITERS = {
+    "pharaoh": WrittenFormat(lambda id, links: pharaoh(link[:2] for link in links) + "\n", 0, 1, has_marks=False),
+    "talp": WrittenFormat(lambda id, links: _talp(links) + "\n", 1, 1),
+    "ids": WrittenFormat(lambda id, links: f"{id}\t{_talp(links)}\n"),
+    "tsinghua": WrittenFormat(lambda id, links: " ".join(f"{s}:{t}/{+sure}" for s, t, sure in links) + "\n", 1, 1),
+    "naacl": WrittenFormat(lambda id, links: "".join(f"{id:04d} {s} {t} {'PS'[sure]}\n" for s, t, sure in links), 1, 1),
+    "rwth": WrittenFormat(
+        lambda id, links: "".join([f"SENT: {id}\n", *(f"{'PS'[x]} {s} {t}\n" for s, t, x in links)]), 1, 1
+    ),
+    "fairseq": WrittenFormat(lambda id, links: f"A-{id}\t{pharaoh(link[:2] for link in links)}\n", has_marks=False),
+}
