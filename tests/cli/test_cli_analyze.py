@@ -33,6 +33,16 @@ def test_every_analysis(what, kind, command, tmp_path, capsys):
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+def test_a_text_in_one_file_gives_the_same_tables(command, bitext, tmp_path, capsys):
+    sides = [(bitext / f"test.{language}").read_text(encoding="utf-8").splitlines() for language in ("de", "en")]
+    (tmp_path / "both").write_text("".join(f"{one} ||| {other}\n" for one, other in zip(*sides, strict=True)))
+    printed = []
+    for text in (command[4:8], ["--bitext", str(tmp_path / "both")]):
+        assert main(["analyze", "dispersion", *command[:4], *text, "--cpu"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
 def test_relevance_and_error_of_heads(command, bitext, tmp_path, capsys):
     gold = tmp_path / "gold"
     lengths = [len(line.replace("@@ ", "").split()) for line in (bitext / "test.de").read_text().splitlines()]
