@@ -279,15 +279,15 @@ def part_of(cls: type[T], options: object) -> T:
     return cls(**{field.name: getattr(options, field.name) for field in dataclasses.fields(cls)})  # type: ignore[arg-type]
 
 
-def paths(files: FilePaths) -> tuple[str, ...]:
-    """Return the names of no file, one or several, as text.
+def paths(files: Any) -> tuple[str, ...]:
+    """Return the names of no file, one or several, as text; what is no name is left out.
 
-    >>> paths(None), paths("codes"), paths([Path("a"), "b"])
-    ((), ('codes',), ('a', 'b'))
+    >>> paths(None), paths("codes"), paths([Path("a"), ("b", "c")])
+    ((), ('codes',), ('a', 'b', 'c'))
     """
-    if files is None:
-        return ()
-    return (str(files),) if isinstance(files, (str, Path)) else tuple(map(str, files))
+    if isinstance(files, (str, Path)):
+        return (str(files),)
+    return tuple(name for some in files for name in paths(some)) if isinstance(files, (list, tuple)) else ()
 
 
 # -- what options name, and what they change --------------------------------------------------------------------------
@@ -311,7 +311,7 @@ def result_options(options: object) -> dict[str, object]:
 def input_files(options: object, *roles: str) -> list[str]:
     """Return the files and models that options name as inputs, but for the text; ``roles``: those with these roles."""
     return [path for field in declared(options) if field.metadata["role"] in (roles or (READS, MODEL))
-            for path in _named(getattr(options, field.name))]  # fmt: skip
+            for text in paths(getattr(options, field.name)) for path in _meant(text)]  # fmt: skip
 
 
 def output_files(options: object) -> list[str]:
@@ -342,13 +342,13 @@ def check_options(options: object, called: Mapping[str, str]) -> None:
                 which = "exclude each other; give one of them" if other in given else "belong together; give both"
                 raise NormalignError(f"{called[name]} and {called[other]} {which}")
 
-    named = {name: _strings(values[name]) for name, field in fields.items() if field.metadata["role"] in (TEXT, READS)}
+    named = {name: paths(values[name]) for name, field in fields.items() if field.metadata["role"] in (TEXT, READS)}
     if sum(path == STDIO for files in named.values() for path in files) > 1:
         raise NormalignError("standard input ('-') can be read only once")
     for name, files in named.items():
         metavar = fields[name].metadata["metavar"] or "FILE"
         for path in files if isinstance(metavar, tuple) or "FILE" in metavar else ():
-            if path != STDIO and not any(map(os.path.exists, _named(path))):
+            if path not in ("", STDIO) and not any(map(os.path.exists, _meant(path))):
                 raise NormalignError(f"{path}: no such file or directory")
 
     for name, field in fields.items():
@@ -366,14 +366,6 @@ def check_options(options: object, called: Mapping[str, str]) -> None:
     check_distinct(output_files(options), [*read, *parts])
 
 
-def _strings(value: Any) -> list[str]:
-    """Return the names that a value holds: none, one, or those of lists in it."""
-    if isinstance(value, (list, tuple)):
-        return [name for part in value for name in _strings(part)]
-    return [str(value)] if isinstance(value, (str, Path)) and str(value) else []
-
-
-def _named(value: Any) -> list[str]:
-    """Return the files that a value may name: FILE, A:B, NAME=FILE, or several of such."""
-    return [path for text in _strings(value)
-            for path in dict.fromkeys([text, *text.split(":"), text.partition("=")[2]]) if path]  # fmt: skip
+def _meant(text: str) -> list[str]:
+    """Return the files that a text may name: FILE, A:B, NAME=FILE."""
+    return [path for path in dict.fromkeys([text, *text.split(":"), text.partition("=")[2]]) if path]

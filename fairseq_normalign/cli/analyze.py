@@ -61,7 +61,7 @@ class Options(BitextOptions, ModelOptions):
     FIRST: ClassVar = (
         *("what", "path", "source", "target", "bpe_codes", "attention", "limit", "gold", "figure", "output"),
     )
-    what: str = option("one of those below", choices=WHAT, metavar="WHAT", positional=True)
+    what: str = option(", ".join(WHAT), choices=WHAT, metavar="WHAT", positional=True)
     attention: str | None = optional(
         "whose: the encoder's, the decoder's own, or over the encoder (cross)", choices=KINDS
     )

@@ -43,7 +43,7 @@ class Options(LinkedText):
 
 def run(args: Options) -> None:
     files = args.text_files()
-    languages = (args.source_language, args.target_language)
+    languages = (args.source_lang, args.target_lang)
     finders = [word_finder(args.words, language=language or "en") for language in languages]
     lines = two_sides(args.bitext) if args.bitext else tuple(map(read_lines, (args.source, args.target)))
     sides = [sides_of(each, find) for each, find in zip(lines, finders, strict=True)]

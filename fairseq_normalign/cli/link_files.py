@@ -91,8 +91,10 @@ class LinkedText(BitextOptions):
     """A text in two files or one, its links, and how its words are found."""
 
     GROUP: ClassVar = "text"
-    source_language: str | None = optional("for --words moses (en)")
-    target_language: str | None = optional("for --words moses (en)")
+    source_lang: Any = optional(
+        "source language (that of the model, or en)", flags=["--source-language", "--source-lang"], metavar="L"
+    )
+    target_lang: Any = optional("target language", flags=["--target-language", "--target-lang"], metavar="L")
 
 
 def word_kind(default: str | None = "spaces") -> Any:

@@ -83,7 +83,7 @@ class Options(LinkedText, WorkerOptions):
     link_scores: str | None = optional(
         "how sure each link is, as 'normalign align --scores' writes", role=READS, group="links"
     )
-    label_format: str | None = optional("(from the first line)", choices=LABEL_FORMATS)
+    label_format: str | None = optional("how labels are written (as the first line shows)", choices=LABEL_FORMATS)
     word_column: int = option("column of the word in CoNLL, from 1", default=1, least=1)
     label_column: int = option("column of the label; -1: the last", default=-1)
     gaps: str = option(
@@ -198,7 +198,7 @@ def _parsed(args: Options, number: int, line: str) -> Marked:
 
 def _finder(args: Options, job: Job | None, side: str) -> WordFinder:
     """What finds the words of one side: --words, else the tokenizer, as align does, else spaces."""
-    language = getattr(args, f"{side}_language") or getattr(args, f"{side}_lang") or "en"
+    language = getattr(args, f"{side}_lang") or "en"
     if args.words or not args.tokenizer:
         return word_finder(args.words or "spaces", language=language)
     if job is not None:

@@ -1,4 +1,4 @@
-"""Translate lines and align every translation, with a fairseq checkpoint or a model of Hugging Face transformers.
+"""Translate lines and align every translation, with any translation Transformer.
 
 One line per translation, in the order of the input: natural text, or with --tokens the words that links count,
 separated by spaces. With --nbest N there are N lines for each line of the input. --write-links names a file for the
