@@ -133,7 +133,7 @@ if child == 0:
     signal.alarm(120)
     again = model.align("w1 w2 w3", "w2 w1")
     torch.ones(2**21).exp()
-    os._exit(again.links != found.links or (again.soft != found.soft).any())
+    os._exit(int(again.links != found.links or (again.soft != found.soft).any()))
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 """
 
