@@ -141,6 +141,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 
 OF_OUTPUT = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Errors that only writing ends in."""
 
 
 def check_regular(path: str | Path) -> None:

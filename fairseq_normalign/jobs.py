@@ -215,7 +215,7 @@ class Parts:
 
     def __init__(self, output: str | Path) -> None:
         self.folder = Path(f"{output_place(output)}.parts")
-        if self.folder.exists() and not self.folder.is_dir():
+        if self.folder.is_symlink() or (self.folder.exists() and not self.folder.is_dir()):  # no link is followed
             raise NormalignError(f"{self.folder}: is needed as a folder for finished parts, and is none")
 
     def read(self, name: str) -> Part | None:

@@ -23,6 +23,7 @@ from fairseq_normalign.files import (
     read_parallel,
     read_text,
 )
+from fairseq_normalign.jobs import Parts
 from fairseq_normalign.links.gold import read_links
 
 TEXT = "eins\nzwei ä\n" * 3000
@@ -183,3 +184,20 @@ def test_a_directory_appears_whole_or_not_at_all(tmp_path):
 
 def test_letters_that_steer_a_terminal_are_escaped():
     assert one_line("a\tb\n\x1b[2J\u202ec\u200bd\ufeff ä 你") == r"a\tb\n\x1b[2J\u202ec\u200bd\ufeff ä 你"
+
+
+def test_finished_parts_follow_no_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out.parts").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(NormalignError, match="is needed as a folder for finished parts"):
+        Parts(tmp_path / "out")
+
+
+def test_an_output_follows_no_link_that_waits_beside_it(tmp_path):
+    """The names of unfinished files cannot be foreseen; a link with the end of such a name stays as it is."""
+    (tmp_path / "precious").write_text("kept")
+    for name in ("out.part", ".out.part", "out.tmp"):
+        (tmp_path / name).symlink_to(tmp_path / "precious")
+    with open_output(tmp_path / "out") as handle:
+        handle.write("new")
+    assert [(tmp_path / name).read_text() for name in ("out", "precious")] == ["new", "kept"]

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from ..errors import NormalignError, one_line, reason_of
+from ..files import OF_OUTPUT
 from ..options import add_flags, check_options, declared, flags_of
 from ..requirements import explained_imports
 from ..version import __version__
@@ -69,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 141  # what a shell reports for a program that SIGPIPE ended
     except OSError as error:  # nothing of ours was half-written: whatever opens an output removes it
         _silence_stdout()
-        message = f"{'input or output' if error.filename is None else error.filename}: {reason_of(error)}"
+        place = "standard output" if error.errno in OF_OUTPUT else "input or output"
+        message = f"{place if error.filename is None else error.filename}: {reason_of(error)}"
     except UnicodeEncodeError as error:
         _silence_stdout()
         letter = ascii(error.object[error.start])

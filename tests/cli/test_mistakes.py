@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from tests.cli.conftest import mistake
@@ -166,3 +170,17 @@ def test_mistakes_are_one_line_and_leave_nothing(tmp_path, monkeypatch, capsys, 
     before = sorted(path.name for path in tmp_path.rglob("*"))
     assert message in mistake(capsys, *arguments)
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    ("more", "place"),
+    [([], "standard output"), (["-o", "/dev/stdout"], "standard output"), (["-o", "/dev/full"], "/dev/full")],
+)
+def test_a_full_disk_is_one_line_that_names_the_place(tmp_path, more, place):
+    """What is still in memory is written when the file is closed: the error of that is the one that is reported."""
+    (tmp_path / "l").write_text("0-0\n" * 5)
+    command = [sys.executable, "-m", "fairseq_normalign", "convert", "l", "--to", "talp", *more]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stderr) == (2, f"normalign convert: error: {place}: no space left on device\n")
