@@ -59,8 +59,8 @@ def _familiar(language: str) -> frozenset[str]:
 
 
 def needs_transformers() -> bool:
-    """Whether only transformers can read the toy: it is installed, and fairseq is not."""
-    return not is_installed("fairseq") and is_installed("transformers")
+    """Whether only transformers can read the toy: it is installed, with torch, and fairseq is not."""
+    return not is_installed("fairseq") and is_installed("transformers") and is_installed("torch")
 
 
 def write_folders(folder: str | Path) -> tuple[Path, Path]:
