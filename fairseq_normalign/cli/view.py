@@ -371,16 +371,16 @@ def _page(args: Options, pairs: Iterator[ReadPair], choices: Sequence[Reading]) 
 
 
 def _figures(args: Options, pairs: Sequence[ReadPair], choices: Sequence[Reading]) -> None:
-    from ..show.figures import Style, figure_format, save_figure
+    from ..show.figures import figure_format, save_figure
     from ..show.fonts import note_on_missing
 
-    style = Style(threshold=args.threshold, level=args.shown_level, reference=not args.no_reference)
+    style: dict[str, Any] = {"threshold": args.threshold, "level": args.shown_level, "reference": not args.no_reference}
     path = Path(args.output)
     if figure_format(path) == "pdf" or len(pairs) == 1:
         written = {path: pairs}
     else:
         written = {path.with_name(f"{path.stem}-{pair.id + 1}{path.suffix}"): [pair] for pair in pairs}
-    missing = "".join(save_figure(name, chosen, choices, style) for name, chosen in written.items())
+    missing = "".join(save_figure(name, chosen, choices, **style) for name, chosen in written.items())
     if missing:
         note(f"normalign view: {note_on_missing(''.join(sorted(set(missing))))}")
 

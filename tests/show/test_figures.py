@@ -14,7 +14,7 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.links.pieces import Sentence
 from fairseq_normalign.links.read_pair import ReadPair, links_of, soft_of
 from fairseq_normalign.links.readings import MethodReading, Reading
-from fairseq_normalign.show.figures import RIGHT, WRONG, Style, figure_of, save_figure
+from fairseq_normalign.show.figures import RIGHT, WRONG, figure_of, save_figure
 from fairseq_normalign.show.fonts import missing_letters, note_on_missing, usable_families, visual_order
 
 CHOICES = [Reading("weights", 0), Reading("norms", 0), Reading("norms", 2, None, "awo")]
@@ -91,7 +91,7 @@ def test_nothing_is_cut_off_or_overlaps(make, words):
 
 
 def test_pieces_leave_the_end_of_sentence_out(pair):
-    figure, _ = figure_of(pair, CHOICES[:1], Style(level="piece"))
+    figure, _ = figure_of(pair, CHOICES[:1], level="piece")
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert labels == [piece for piece in pair.source.pieces if piece != "</s>"]
 
