@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ...errors import NormalignError
 from ..decide import Link
@@ -69,7 +70,7 @@ def from_json(line: str, place: str) -> AlignedPair:
     if not isinstance(record, dict) or record.get("normalign") != VERSION:
         found = record.get("normalign") if isinstance(record, dict) else None
         raise NormalignError(f"{place}: 'normalign' is {found!a}; version {VERSION} of the format is wanted")
-    sides = [(record.get(side), record.get(f"{side}_words")) for side in ("source", "target")]
+    sides: list[tuple[Any, Any]] = [(record.get(side), record.get(f"{side}_words")) for side in ("source", "target")]
     if not all(isinstance(text, str) for text, _ in sides):
         raise NormalignError(f"{place}: 'source' and 'target' have to be texts")
     for key in ("source_words", "target_words", "links"):
