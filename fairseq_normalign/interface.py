@@ -8,8 +8,8 @@ from concurrent.futures import Executor
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from .align.aligner import Aligner, Encoded, Setup
-from .align.checking import Checked, check
+from .align.aligner import Aligner, Setup
+from .align.checking import check
 from .align.options import LoadOptions
 from .align.sample import MANY, choose_readings, sentence_of_choice
 from .align.translating import LINES, translate
@@ -241,17 +241,17 @@ def _checked(
 ) -> list[TranslationCheck]:
     aligner = aligner.reading(experts or ())
     encoded = aligner.encode(window.pairs)
+    results = []
     found = check(aligner, encoded, full=full, first=window.first, done=done)
-    return [_check_of(encoded, number, one) for number, one in enumerate(found)]
-
-
-def _check_of(encoded: Encoded, number: int, found: Checked) -> TranslationCheck:
-    if isinstance(found, str):
-        source, target = (line.sentence.by_word.words for line in encoded.lines[number])
-        return TranslationCheck(source, target, [], skipped=found)
-    evidence, numbers = found.evidence, found.numbers
-    places = found.without_source, found.without_target
-    return TranslationCheck(evidence.source, evidence.target, sorted(evidence.links), found.score, numbers, *places)
+    for lines, one in zip(encoded.lines, found, strict=True):
+        if isinstance(one, str):
+            source, target = (line.sentence.by_word.words for line in lines)
+            results.append(TranslationCheck(source, target, [], skipped=one))
+            continue
+        seen, places = one.evidence, (one.without_source, one.without_target)
+        links = sorted(seen.links)
+        results.append(TranslationCheck(seen.source, seen.target, links, one.score, one.numbers, *places))
+    return results
 
 
 def _translated(
@@ -270,19 +270,16 @@ def _translated(
 def _checked_pair(pair: object) -> tuple[str, str]:
     if not (isinstance(pair, (tuple, list)) and len(pair) == 2):
         raise NormalignError(f"a pair is source and target, two strings or two lists of words, not {str(pair)[:60]!r}")
-    return _line(pair[0]), _line(pair[1])
-
-
-def _line(side: object) -> str:
-    """A side as a string; words are put next to each other with spaces between."""
-    if isinstance(side, str):
-        return side
-    words = list(side) if isinstance(side, (list, tuple)) else [None]
-    if not all(isinstance(word, str) and word and not set(" \t\n") & set(word) for word in words):
-        raise NormalignError(
-            f"a sentence is a string, or a list of words without spaces in them, not {str(side)[:60]!r}"
-        )
-    return " ".join(map(str, words))
+    lines = []
+    for side in pair:
+        words = list(side) if isinstance(side, (list, tuple)) else [None]
+        if not isinstance(side, str) and not all(
+            isinstance(word, str) and word and not set(" \t\n") & set(word) for word in words
+        ):
+            shown = str(side)[:60]
+            raise NormalignError(f"a sentence is a string, or a list of words without spaces in them, not {shown!r}")
+        lines.append(side if isinstance(side, str) else " ".join(map(str, words)))
+    return lines[0], lines[1]
 
 
 def list_methods() -> dict[str, str]:

@@ -29,21 +29,8 @@ def arguments(directory, *more):
 
 
 def test_both_directions_symmetrized_and_recorded(bitext, capsys):
-    assert (
-        main(
-            arguments(
-                bitext,
-                "--symmetrize",
-                "union",
-                "--symmetrize",
-                "intersection",
-                "--train",
-                str(bitext / "s"),
-                str(bitext / "t"),
-            )
-        )
-        == 0
-    )
+    more = ["--symmetrize", "union", "--symmetrize", "intersection", "--train", str(bitext / "s"), str(bitext / "t")]
+    assert main(arguments(bitext, *more)) == 0
     for name in ("forward", "backward", "union", "intersection"):
         assert (bitext / f"out.{name}").read_text() == "0-0 1-1\n\n0-0\n"
         assert f"out.{name}\n" in capsys.readouterr().out or name != "forward"

@@ -128,28 +128,49 @@ def test_hypotheses_without_links(files, capsys):
 # What goes wrong with files
 
 
-@pytest.mark.parametrize(("lines", "found"), [(11, 11), (13, 13), (2000, 2000), (1, 1)])
-def test_line_count_mismatch(files, capsys, lines, found):
-    files(hyp="0-0\n" * lines)
-    assert refused(capsys, "gold", "hyp") == f"gold has 12 sentences, hyp has {found}"
+WORDS = "a b c\n" * 12
 
 
-def test_line_count_mismatch_with_the_text(files, capsys):
-    files(source="a b c\n" * 11, target="d e f\n" * 12)
-    assert refused(capsys, "gold", "hyp", "--source", "source") == "gold has 12 sentences, source has 11"
-    files(source="a b c\n" * 14)
-    assert "source has 14" in refused(capsys, "gold", "hyp", "--source", "source", "--target", "target")
-
-
-def test_out_of_range_link(files, capsys):
-    files(
-        source="a b c\n" * 12,
-        target="d e\n" + "d e f\n" * 11,
-        gold="1-1\n" * 12,
-        hyp="0-0\n" * 4 + "0-3\n" + "0-0\n" * 7,
-    )
-    message = refused(capsys, "gold", "hyp", "--source", "source", "--target", "target", "--gold-base", "1")
-    assert message.startswith("hyp:5: link 0-3 is out of range: the sentence has 3 source words and 3 target words")
+@pytest.mark.parametrize(
+    ("changed", "more", "says"),
+    [
+        ({"hyp": "0-0\n" * 11}, "", "gold has 12 sentences, hyp has 11"),
+        ({"hyp": "0-0\n" * 2000}, "", "gold has 12 sentences, hyp has 2000"),
+        ({"hyp": "0-0\n"}, "", "gold has 12 sentences, hyp has 1"),
+        ({"source": "a b c\n" * 11}, "--source source", "gold has 12 sentences, source has 11"),
+        ({"source": "a b c\n" * 14, "target": WORDS}, "--source source --target target", "source has 14"),
+        (
+            {"source": WORDS, "target": WORDS, "gold": "1-1\n" * 12, "hyp": "0-0\n" * 4 + "0-3\n" + "0-0\n" * 7},
+            "--source source --target target --gold-base 1",
+            "hyp:5: link 0-3 is out of range: the sentence has 3 source words and 3 target words",
+        ),
+        (
+            {"hyp": HYP.replace("0-0 1-1", "0-0\u20281-1", 1)},
+            "",
+            r"hyp:1: '0-0\u20281-1' is neither i-j (sure) nor ipj",
+        ),
+        ({"hyp": HYP.encode()[:-4] + b"0-0 \xff\n"}, "", "hyp:12: byte 0xff at column 5 is not UTF-8 text"),
+        ({"hyp": b"\xff\xfe0\x00-\x000\x00\n\x00\x00"}, "", "hyp: its UTF-16 text is damaged or cut off"),
+        ({"source": b"caf\xe9\n" * 12}, "--source source", "source:1: byte 0xe9 at column 4 is not UTF-8 text"),
+        ({"hyp": ""}, "", "hyp: the file is empty"),
+        ({"gold": ""}, "", "gold: the file is empty"),
+        (
+            {"hyp": HYP.replace("0-0\n", "0:0\n", 3)},
+            "-o out --per-sentence rows",
+            "hyp:2: '0:0' is neither i-j (sure) nor",
+        ),
+        (
+            {"hyp": "".join(f"A-{k}\t0-0\n" for k in range(8))},
+            "",
+            "gold has 12 sentences, hyp has 8; fairseq-generate can",
+        ),
+    ],
+)
+def test_files_that_do_not_fit_are_refused(files, capsys, tmp_path, changed, more, says):
+    files(**changed)
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert says in refused(capsys, "gold", "hyp", *more.split())
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
 def test_one_based_read_as_zero_based(files, capsys):
@@ -199,15 +220,17 @@ def test_reversed_file_shown_by_the_lengths(files, capsys):
     assert "hyp:pharaoh,base:0,target-source" in system["signature"]
 
 
-def test_windows_line_ends_and_byte_order_mark(files, capsys):
+@pytest.mark.parametrize(
+    ("gold", "hyp"),
+    [
+        (b"\xef\xbb\xbf" + GOLD.replace("\n", "\r\n").encode(), HYP.replace("\n", "\r\n")),
+        (GOLD.rstrip("\n"), " " + HYP.replace("\n", " \n").replace(" ", "  \t")),
+    ],
+    ids=["Windows", "spaces"],
+)
+def test_line_ends_and_spaces(files, capsys, gold, hyp):
     expected = scores(capsys, "gold", "hyp")
-    files(gold=b"\xef\xbb\xbf" + GOLD.replace("\n", "\r\n").encode(), hyp=HYP.replace("\n", "\r\n"))
-    assert scores(capsys, "gold", "hyp") == expected
-
-
-def test_no_newline_at_the_end_and_spaces_around(files, capsys):
-    expected = scores(capsys, "gold", "hyp")
-    files(gold=GOLD.rstrip("\n"), hyp=" " + HYP.replace("\n", " \n").replace(" ", "  \t"))
+    files(gold=gold, hyp=hyp)
     assert scores(capsys, "gold", "hyp") == expected
 
 
@@ -215,38 +238,6 @@ def test_line_separators_of_unicode_end_no_line(files, capsys):
     files(source="a\u2028b c\x85d e\n" + "x\n" * 11, target="f g h\n" + "y\n" * 11)
     (system,) = scores(capsys, "gold", "hyp", "--source", "source", "--target", "target")
     assert system["links"] == 14
-    files(hyp=HYP.replace("0-0 1-1", "0-0\u20281-1", 1))
-    assert refused(capsys, "gold", "hyp") == r"hyp:1: '0-0\u20281-1' is neither i-j (sure) nor ipj (possible)"
-
-
-def test_bytes_that_are_no_text(files, capsys):
-    files(hyp=HYP.encode()[:-4] + b"0-0 \xff\n")
-    assert refused(capsys, "gold", "hyp") == "hyp:12: byte 0xff at column 5 is not UTF-8 text"
-    files(hyp=b"\xff\xfe0\x00-\x000\x00\n\x00\x00")
-    assert refused(capsys, "gold", "hyp").startswith("hyp: its UTF-16 text is damaged or cut off")
-    files(hyp=HYP, source=b"caf\xe9\n" * 12)
-    assert refused(capsys, "gold", "hyp", "--source", "source") == "source:1: byte 0xe9 at column 4 is not UTF-8 text"
-
-
-def test_missing_file_and_directory(files, capsys, tmp_path):
-    assert refused(capsys, "gold", "nowhere") == "nowhere: no such file or directory"
-    assert refused(capsys, "nowhere", "hyp") == "nowhere: no such file or directory"
-    (tmp_path / "folder").mkdir()
-    assert refused(capsys, "gold", "folder") == "folder: is a directory"
-    assert "nowhere" in refused(capsys, "gold", "hyp", "--source", "nowhere")
-
-
-def test_empty_file(files, capsys):
-    files(nothing="")
-    assert refused(capsys, "gold", "nothing") == "nothing: the file is empty"
-    assert refused(capsys, "nothing", "hyp") == "nothing: the file is empty"
-
-
-def test_a_bad_link_names_its_line_and_leaves_no_output(files, capsys, tmp_path):
-    files(hyp=HYP.replace("0-0\n", "0:0\n", 3))
-    message = refused(capsys, "gold", "hyp", "-o", "out", "--per-sentence", "rows")
-    assert message == "hyp:2: '0:0' is neither i-j (sure) nor ipj (possible)"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["gold", "hyp"]
 
 
 # Files whose sentences have ids
@@ -318,7 +309,6 @@ def test_fairseq_log(files, capsys):
 
 def test_fairseq_log_that_lost_sentences(files, capsys):
     files(hyp="".join(f"A-{k}\t0-0\n" for k in range(8)))
-    assert refused(capsys, "gold", "hyp").startswith("gold has 12 sentences, hyp has 8; fairseq-generate can drop")
     (system,) = scores(capsys, "gold", "hyp", "--allow-missing")
     assert system["links"] == 8
 

@@ -34,19 +34,8 @@ def test_every_method_sentence_by_sentence(files, capsys, method):
 
 def test_second_file_turned_and_another_format(files, capsys, tmp_path):
     files(second="0-0 1-2 2-2\n\n3-3 2-2\n")
-    arguments = [
-        "symmetrize",
-        "first",
-        "second",
-        "--reverse-second",
-        "--to",
-        "talp",
-        "-o",
-        "out",
-        "--symmetrize",
-        "intersection",
-    ]
-    assert main(arguments) == 0
+    line = "symmetrize first second --reverse-second --to talp -o out --symmetrize intersection"
+    assert main(line.split()) == 0
     assert (tmp_path / "out").read_text(encoding="utf-8") == "1-1 3-2\n\n\n"
 
 

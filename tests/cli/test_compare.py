@@ -151,18 +151,7 @@ def test_layers_ranks_heads_draws_them_and_writes_the_form_of_other_toolkits(tin
 
 def test_compare_has_rows_of_two_looks(tiny_pair, gold, tmp_path):
     out = tmp_path / "out.json"
-    options = [
-        "--gold",
-        gold,
-        "--gold-base",
-        0,
-        "--no-reverse-gold",
-        "--methods",
-        "norms",
-        "--json",
-        "-o",
-        out,
-    ]
+    options = ["--gold", gold, "--gold-base", 0, "--no-reverse-gold", "--methods", "norms", "--json", "-o", out]
     assert run("compare", *tiny_pair.arguments(), *tiny_pair.reverse(), *options) == 0
     systems = {(one["direction"], one["name"]): one for one in json.loads(out.read_text())["systems"]}
     both = systems["both", "two looks agreed-grow-diag"]

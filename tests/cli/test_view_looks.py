@@ -57,14 +57,7 @@ def test_the_looks_are_chosen_by_the_text_and_that_is_said(tiny_pair, capsys):
 
 
 def test_words_are_shown_as_they_are_written_though_the_model_reads_lower_case(tmp_path, capsys):
-    model = [
-        "--path",
-        str(toy.paths()[0]),
-        "--bpe-codes",
-        str(toy.FOLDER / "codes"),
-        "--tokenizer=moses",
-        "--lowercase",
-    ]
+    model = [f"--path={toy.paths()[0]}", f"--bpe-codes={toy.FOLDER / 'codes'}", "--tokenizer=moses", "--lowercase"]
     text = ["--source-text", "Wir warten.", "--target-text", "We wait."]
     assert main(["view", *model, *text, "--html", str(tmp_path / "p.html")]) == 0
     sentence = page_data(tmp_path / "p.html")["sentences"][0]
