@@ -42,9 +42,7 @@ class Options(JobOptions):
 
     GROUP: ClassVar = "more evidence"
     EXAMPLE: ClassVar = "normalign align --path de-en.pt --bpe-codes codes --source text.de --target text.en -o links"
-    FIRST: ClassVar = (
-        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "data", "json", "output"),
-    )
+    FIRST: ClassVar = "path reverse source target bpe_codes tokenizer lowercase data json output".split()
     vote: Sequence[str] = option(
         "links of another aligner for the same pairs: one file, or those of each direction (source-target both)",
         default=(),

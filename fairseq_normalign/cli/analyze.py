@@ -58,9 +58,7 @@ class Options(BitextOptions, ModelOptions):
     GROUP: ClassVar = "analyzing"
     HIDDEN: ClassVar = (*READING, *REVERSE, *COMBINING, "null", "tags")
     EXAMPLE: ClassVar = "normalign analyze heads --path de-en.pt --bpe-codes codes --source text.de --target text.en"
-    FIRST: ClassVar = (
-        *("what", "path", "source", "target", "bpe_codes", "attention", "limit", "gold", "figure", "output"),
-    )
+    FIRST: ClassVar = "what path source target bpe_codes attention limit gold figure output".split()
     what: str = option(", ".join(WHAT), choices=WHAT, metavar="WHAT", positional=True)
     attention: str | None = optional(
         "whose: the encoder's, the decoder's own, or over the encoder (cross)", choices=KINDS

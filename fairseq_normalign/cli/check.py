@@ -38,9 +38,7 @@ class Options(JobOptions):
     GROUP: ClassVar = "checking"
     HIDDEN: ClassVar = ("level", "symmetrize")
     EXAMPLE: ClassVar = "normalign check --path de-en.pt --bpe-codes codes --source text.de --target text.en -o scores"
-    FIRST: ClassVar = (
-        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "by_word", "json", "output"),
-    )
+    FIRST: ClassVar = "path reverse source target bpe_codes tokenizer lowercase by_word json output".split()
     full: bool = switch(
         "also the share of the source in what the model computed (rollout, ALTI+); takes several times longer"
     )

@@ -50,9 +50,7 @@ class Options(BitextOptions, ModelOptions):
     GROUP: ClassVar = "comparing"
     HIDDEN: ClassVar = (*READING, *COMBINING, "path", "reverse")
     EXAMPLE: ClassVar = "normalign compare --path de-en.pt --bpe-codes codes --source t.de --target t.en --gold g.talp"
-    FIRST: ClassVar = (
-        *("paths", "reverses", "source", "target", "bpe_codes", "gold", "add", "limit", "json", "output"),
-    )
+    FIRST: ClassVar = "paths reverses source target bpe_codes gold add limit json output".split()
     path: FilePath = option(default="")
     paths: Sequence[str] = option(
         "fairseq checkpoint, or a folder or hub name of transformers; several: seeds of one set-up",

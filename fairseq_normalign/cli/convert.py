@@ -39,9 +39,7 @@ class Options(LogOptions, LengthOptions):
 
     GROUP: ClassVar = "reading"
     EXAMPLE: ClassVar = "normalign convert gold.naacl --from-base 1 --to talp -o gold.talp"
-    FIRST: ClassVar = (
-        *("input", "to", "to_base", "format", "from_base", "reverse_input", "possible", "source", "target", "output"),
-    )
+    FIRST: ClassVar = "input to to_base format from_base reverse_input possible source target output".split()
     input: str = option("alignments ('-': standard input)", metavar="INPUT", positional=True, role=READS)
     to: str = option("format to write", choices=(*WRITERS, "jsonl"), group="writing")
     to_base: int | None = written_base()

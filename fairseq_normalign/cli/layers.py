@@ -25,9 +25,7 @@ class Options(BitextOptions, ModelOptions):
     GROUP: ClassVar = "judging"
     HIDDEN: ClassVar = (*(name for name in READING if name != "method"), *COMBINING)
     EXAMPLE: ClassVar = "normalign layers --path de-en.pt --bpe-codes codes --source t.de --target t.en --save choice"
-    FIRST: ClassVar = (
-        *("path", "reverse", "source", "target", "bpe_codes", "tokenizer", "lowercase", "sample", "save", "json"),
-    )
+    FIRST: ClassVar = "path reverse source target bpe_codes tokenizer lowercase sample save json".split()
     sample: int = option("judge by the first N pairs", default=500, least=1)
     style: str = layouts(READING_STYLES, "heads: as CTranslate2 and Whisper take them")
     json: bool = switch("write JSON", group="writing")

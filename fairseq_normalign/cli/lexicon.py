@@ -26,9 +26,7 @@ class Options(LinkedText):
 
     GROUP: ClassVar = "which pairs"
     EXAMPLE: ClassVar = "normalign lexicon --source text.de --target text.en --links links --min-count 2 -o lexicon.tsv"
-    FIRST: ClassVar = (
-        *("source", "target", "bitext", "links", "words", "lowercase", "min_count", "top", "letters", "output"),
-    )
+    FIRST: ClassVar = "source target bitext links words lowercase min_count top letters output".split()
     words: str = word_kind()
     links: str = option("alignments", role=READS, group="links")
     lowercase: bool = switch("lower-case the words first", group="text")

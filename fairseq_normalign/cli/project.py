@@ -58,9 +58,7 @@ class Options(LinkedText, WorkerOptions):
     GROUP: ClassVar = "how"
     HIDDEN: ClassVar = ("level", "symmetrize")
     EXAMPLE: ClassVar = "normalign project --markup --source marked.de --target text.en --links links -o marked.en"
-    FIRST: ClassVar = (
-        *("markup", "labels", "strip", "evaluate", "source", "target", "links", "path", "report", "output"),
-    )
+    FIRST: ClassVar = "markup labels strip evaluate source target links path report output".split()
     path: FilePath = option(
         "a model that aligns the lines, in place of --links",
         default="",

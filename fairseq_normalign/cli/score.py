@@ -59,9 +59,7 @@ class Options(LogOptions, LengthOptions):
 
     GROUP: ClassVar = "scoring"
     EXAMPLE: ClassVar = "normalign score gold.talp a.pharaoh b.pharaoh --gold-base 1 --paired"
-    FIRST: ClassVar = (
-        *("gold", "hyp", "gold_base", "gold_format", "source", "target", "bootstrap", "paired", "json", "output"),
-    )
+    FIRST: ClassVar = "gold hyp gold_base gold_format source target bootstrap paired json output".split()
     gold: str = option("gold alignments ('-': standard input)", metavar="GOLD", positional=True, role=READS)
     hyp: Sequence[str] = option(
         "alignments to score ('-': standard input)", metavar="HYP", nargs="+", positional=True, role=READS

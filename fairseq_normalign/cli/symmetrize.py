@@ -32,7 +32,7 @@ class Options(LengthOptions):
 
     GROUP: ClassVar = "combining"
     EXAMPLE: ClassVar = "normalign symmetrize de-en.links en-de.links --reverse-second -o links"
-    FIRST: ClassVar = ("first", "second", "symmetrize", "reverse_second", "source", "target", "to", "output")
+    FIRST: ClassVar = "first second symmetrize reverse_second source target to output".split()
     first: str = option("alignments, source-target ('-': standard input)", metavar="FIRST", positional=True, role=READS)
     second: str = option(
         "alignments of the other direction ('-': standard input)", metavar="SECOND", positional=True, role=READS

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar
 
 from ..errors import NormalignError, note
 from ..files import STDIO, open_output, read_lines, read_text
@@ -44,9 +44,7 @@ class Options(WorkerOptions):
     GROUP: ClassVar = "text"
     HIDDEN: ClassVar = ("level", "symmetrize")
     EXAMPLE: ClassVar = "normalign translate --path de-en.pt --bpe-codes codes --source text.de --write-links links"
-    FIRST: ClassVar = (
-        *("path", "source", "bpe_codes", "tokenizer", "markup", "beam", "nbest", "write_links", "json", "output"),
-    )
+    FIRST: ClassVar = "path source bpe_codes tokenizer markup beam nbest write_links json output".split()
     source: str = option("lines to translate (standard input)", default=STDIO, role=TEXT)
     markup: bool = switch(
         "lines have inline tags and placeholders, which are kept", excludes=("write_links", "json", "nbest")
@@ -72,12 +70,11 @@ def run(args: Options) -> None:
     page = read_document(read_text(args.page)) if args.page else None
     lines = ((line, "") for line in (page.lines if page else read_lines(args.source)))
     with opened_job(args, "translate") as job:
-        how = How(**{name: getattr(args, name) for name in How.__annotations__})
         if page is None:
             outputs = [args.output, *([args.write_links] if args.write_links else [])]
-            counts = job.run(translate_window, windows_of(lines, LINES), outputs, how)
+            counts = job.run(translate_window, windows_of(lines, LINES), outputs, args)
         else:
-            parts = [part for _, part in job.mapped(translate_window, windows_of(lines, LINES), how)]
+            parts = [part for _, part in job.mapped(translate_window, windows_of(lines, LINES), args)]
             counts = sum((Counter(part.counts) for part in parts), Counter())
             with open_output(args.output) as output:
                 output.write(page.filled([line for part in parts for line in part.record]))
@@ -101,40 +98,26 @@ TAG = "tag "
 """Opens what is counted of tags that were not simply placed."""
 
 
-class How(NamedTuple):
-    """The options that say how lines are translated, and what is written about them."""
-
-    beam: int
-    nbest: int
-    tokens: bool
-    json: bool
-    write_links: str | None
-    markup: bool
-    page: str | None
-    no_placeholders: bool
-    dita: bool
-
-
 def translate_window(
-    aligner: Aligner, window: Window, readings: Sequence[Expert | None], how: How, *, done: Count = nobody
+    aligner: Aligner, window: Window, readings: Sequence[Expert | None], args: Options, *, done: Count = nobody
 ) -> Part:
     """Translate the lines of a window; ``record`` has the lines of a page."""
     from ..align.translating import translate
 
     given = [line for line, _ in window.pairs]
-    lines, marked, is_page = given, [], how.page is not None
-    if how.markup or is_page:
+    lines, marked, is_page = given, [], args.page is not None
+    if args.markup or is_page:
         for number, line in enumerate(given, window.first + 1):
             try:
                 found = parse_markup(
-                    line, placeholders=not how.no_placeholders, entities=is_page, protect=is_page, dita=how.dita
+                    line, placeholders=not args.no_placeholders, entities=is_page, protect=is_page, dita=args.dita
                 )
             except NormalignError as error:
                 raise NormalignError(f"line {number}: {error}") from None
             marked.append(found)
         lines = [one.text for one in marked]
     aligner = aligner.reading(readings)
-    results = translate(aligner, lines, beam=how.beam, nbest=how.nbest, first=window.first, done=done)
+    results = translate(aligner, lines, beam=args.beam, nbest=args.nbest, first=window.first, done=done)
     counts: Counter[str] = Counter(lines=len(lines))
     written: list[str] = []
     links: list[str] = []
@@ -154,12 +137,12 @@ def translate_window(
                 line = made.line
             written.append(line)
             continue
-        missing = [""] * (how.nbest - len(ranked))
+        missing = [""] * (args.nbest - len(ranked))
         links += [*(pharaoh(one.links) for one in ranked), *missing]
-        if not how.json:
-            texts = [" ".join(one.target) for one in ranked] if how.tokens else [text for text, _ in natural]
+        if not args.json:
+            texts = [" ".join(one.target) for one in ranked] if args.tokens else [text for text, _ in natural]
             written += [*texts, *missing]
-        for rank, one in enumerate(ranked if how.json else (), start=1):
+        for rank, one in enumerate(ranked if args.json else (), start=1):
             entry = {
                 "line": window.first + number + 1,
                 "rank": rank,
@@ -172,4 +155,4 @@ def translate_window(
             }
             written.append(json.dumps(entry, ensure_ascii=False))
     files = ["".join(f"{line}\n" for line in some) for some in (written, links)]
-    return Part(files[: 1 + bool(how.write_links)], counts, record=written if is_page else None)
+    return Part(files[: 1 + bool(args.write_links)], counts, record=written if is_page else None)

@@ -74,9 +74,7 @@ class Options(BitextOptions, ModelOptions):
     GROUP: ClassVar = "files"
     HIDDEN: ClassVar[tuple[str, ...]] = ("method", "layer", "head", "step", "level", "self_test")
     EXAMPLE: ClassVar = "normalign view --source text.de --target text.en --links links --gold g.talp --html page.html"
-    FIRST: ClassVar = (
-        *("dump", "source", "target", "links", "gold", "path", "reverse", "sentences", "output", "html", "report"),
-    )
+    FIRST: ClassVar = "dump source target links gold path reverse sentences output html report".split()
     dump: Sequence[str] = option(
         "dumps of soft alignments (fairseq-generate --normalign-dump, normalign align --dump) of one test set",
         default=(),
