@@ -73,7 +73,7 @@ def decide(
         rows = shares if linked.all() else np.where(linked[:, None], shares, 0)
         if name != "grow-diag":
             links = _decide(rows, normalized(rows.T), decision)
-            return links, shares if decided_by_rows(decision) else agree(soft)
+            return links, shares if name in ("top-k", "threshold") else agree(soft)
 
     agreed = agree(rows) if backward is None else agree(soft, backward)
     if decision == "grow-diag":
@@ -121,15 +121,6 @@ def parse_decision(text: str) -> tuple[str, float]:
         allowed = "a whole number from 1 on, as in top-k:2" if name == "top-k" else "from 0 to 1, as in threshold:0.3"
         raise NormalignError(f"decision '{text}': the number is {allowed}")
     return name, number
-
-
-def decided_by_rows(decision: str) -> bool:
-    """Return whether each target word is decided by itself, so that its shares say how sure a link is.
-
-    >>> decided_by_rows("top-k:2"), decided_by_rows("mutual")
-    (True, False)
-    """
-    return parse_decision(decision)[0] in ("argmax", "top-k", "threshold")
 
 
 def best_sources(

@@ -245,30 +245,28 @@ def check_agreement(
     gold: AlignmentFile, wanted: Block, file: AlignmentFile, block: Block, warn: Callable[[str], None]
 ) -> None:
     """Raise an error when a file fits the gold far better with another base or direction; warn if those were given."""
+
+    def hits(links: Block) -> np.ndarray:  # [L]
+        width = 2 + max(int(side.max(initial=0)) for b in (wanted, links) for side in (b.source, b.target))
+        inside = (links.source >= 0) & (links.target >= 0)
+        return np.isin(link_numbers(links, width), link_numbers(wanted, width)) & inside
+
+    here = hits(block)
     bases = f"{gold.options.base} and {file.options.base}"
-    readings = {
-        "with source and target exchanged": (block.reversed(), file.reverse_given, file.options.reverse),
-        "with its indices one higher": (block.shifted(1), file.base_given, bases),
-        "with its indices one lower": (block.shifted(-1), file.base_given, bases),
-    }
-    for reading, (other, given, options) in readings.items():
-        here, there = _hits(wanted, block), _hits(wanted, other)
+    for other, reading, given, options in (
+        (block.reversed(), "with source and target exchanged", file.reverse_given, file.options.reverse),
+        (block.shifted(1), "with its indices one higher", file.base_given, bases),
+        (block.shifted(-1), "with its indices one lower", file.base_given, bases),
+    ):
+        there = hits(other)
         only_here, only_there = np.count_nonzero(here & ~there), np.count_nonzero(there & ~here)
         clearly = only_there > 2 * only_here and only_there - only_here > 3 * np.sqrt(only_there + only_here)
         if clearly and np.count_nonzero(there) > GOOD_SHARE * len(block):
             found = f"{file.name}: {np.count_nonzero(here)} of {len(block)} links are in {gold.name}"
             message = f"{found}, but {np.count_nonzero(there)} {reading}"
-            if given:
-                warn(f"{message}; check {options}")
-            else:
+            if not given:
                 raise NormalignError(f"{message}; say how to read it with {options}")
-
-
-def _hits(wanted: Block, block: Block) -> np.ndarray:
-    """``[L]``: whether each link of ``block`` is a link of ``wanted``."""
-    width = 2 + max(int(side.max(initial=0)) for b in (wanted, block) for side in (b.source, b.target))
-    inside = (block.source >= 0) & (block.target >= 0)
-    return np.isin(link_numbers(block, width), link_numbers(wanted, width)) & inside
+            warn(f"{message}; check {options}")
 
 
 # -- significance -----------------------------------------------------------------------------------------------------

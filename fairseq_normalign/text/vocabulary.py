@@ -84,18 +84,15 @@ def scheme_of_dictionary(dictionary: Dictionary) -> str:
         return "gpt2"
     letters = sum(len(symbol) == 1 for symbol in symbols) * 10 > len(symbols) * 9
     if "▁" in symbols and letters:
-        return "bytebpe" if _are_bytes(symbols) else "sentencepiece"  # fairseq's --bpe bytes, or characters
+        # fairseq's --bpe bytes writes the byte b as itself or, where it cannot be printed, as 0x100 + b
+        codes = [ord(symbol) for symbol in symbols if len(symbol) == 1 and symbol != "▁"]
+        are_bytes = all(code < 0x200 for code in codes) and any(0x180 <= code <= 0x1A0 for code in codes)
+        return "bytebpe" if are_bytes else "sentencepiece"  # or fairseq's --bpe characters
     if sum(symbol.startswith("▁") for symbol in symbols) * 20 > len(symbols):
         return "sentencepiece"
     if any(symbol.endswith("@@") for symbol in symbols):
         return "subword_nmt"
     return "words"
-
-
-def _are_bytes(symbols: Sequence[str]) -> bool:
-    """Whether single letters stand for bytes: fairseq writes the byte b as itself, or, unprintable, as 0x100 + b."""
-    codes = [ord(symbol) for symbol in symbols if len(symbol) == 1 and symbol != "▁"]
-    return all(code < 0x200 for code in codes) and any(0x180 <= code <= 0x1A0 for code in codes)
 
 
 def check_words_known(scheme: str) -> None:
