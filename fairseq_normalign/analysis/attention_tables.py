@@ -483,18 +483,18 @@ class Heads(Analysis):
         self._queries += int(asking.sum())
         self._judged += int(judged.sum())
         self._chance += float((rare.sum(axis=-1) / observed.visible.sum(axis=-1).clip(1))[judged].sum())
-        for number, layer in enumerate(observed.layers):
-            heads = layer.weights.shape[1]
-            if number == len(self._layers):
-                empty = np.zeros((heads, 2 * FARTHEST + 1), dtype=np.int64)
-                self._layers.append(_HeadCounts(np.zeros(heads), empty, np.zeros(heads)))
-            counts = self._layers[number]
+        sizes = [layer.weights.shape[1] for layer in observed.layers]
+        places = 2 * FARTHEST + 1
+        self._layers = self._layers or [
+            _HeadCounts(np.zeros(heads), np.zeros((heads, places), dtype=np.int64), np.zeros(heads)) for heads in sizes
+        ]
+        for layer, counts in zip(observed.layers, self._layers, strict=True):
             largest = np.where(seen[:, None], layer.weights, 0).max(axis=-1)  # [B, H, T]
             best = np.where(observed.visible[:, None], layer.weights, -1).argmax(axis=-1)  # [B, H, T]
             counts.confidence += (largest * asking[:, None]).sum(axis=(0, 2), dtype=float)
             apart = (best - np.arange(best.shape[-1])).clip(-FARTHEST, FARTHEST) + FARTHEST
-            for head in range(heads):
-                counts.positions[head] += np.bincount(apart[:, head][asking], minlength=2 * FARTHEST + 1)
+            for head, positions in enumerate(counts.positions):
+                positions += np.bincount(apart[:, head][asking], minlength=places)
             hit = np.take_along_axis(np.broadcast_to(rare[:, None], layer.weights.shape), best[..., None], -1)[..., 0]
             counts.rare += (hit & judged[:, None]).sum(axis=(0, 2))
 
@@ -504,29 +504,23 @@ class Heads(Analysis):
 
     def functions(self) -> list[list[str]]:
         """Return the role of each head of each layer, empty where it has none."""
-        return [[str(row[-1]) for row in layer] for layer in self._rows()]
-
-    def _rows(self) -> list[list[tuple[Cell, ...]]]:
-        """Per layer and head: the most frequent relative position of the maxima, its share, rare words, the role."""
-        chance = self._chance / max(1, self._judged)
-        layers: list[list[tuple[Cell, ...]]] = []
-        for counts in self._layers:
-            layers.append([])
-            for positions, hits in zip(counts.positions, counts.rare, strict=True):
-                place, share = int(positions.argmax()) - FARTHEST, float(positions.max()) / max(1, self._queries)
-                rare = float(hits) / max(1, self._judged)
-                roles = [f"position {place:+d}"] if share >= POSITIONAL else []
-                roles += ["rare words"] if rare >= max(RARE, 2 * chance) and chance > 0 else []
-                layers[-1].append((f"{place:+d}", share, rare, chance, ", ".join(roles)))
-        return layers
+        roles = iter(str(row[-1]) for row in self.tables()[0].rows)
+        return [[next(roles) for _ in counts.rare] for counts in self._layers]
 
     def tables(self) -> list[Table]:
         """Return one table with a row per head."""
         rows: list[tuple[Cell, ...]] = []
-        for layer, (confidence, heads) in enumerate(zip(self.confidence(), self._rows(), strict=True)):
-            for head, (*figures, role) in enumerate(heads):
+        chance = self._chance / max(1, self._judged)
+        for layer, counts in enumerate(self._layers):
+            for head, (positions, hits) in enumerate(zip(counts.positions, counts.rare, strict=True)):
+                confidence = float(self.confidence()[layer][head])
+                place, share = int(positions.argmax()) - FARTHEST, float(positions.max()) / max(1, self._queries)
+                rare = float(hits) / max(1, self._judged)
+                roles = [f"position {place:+d}"] if share >= POSITIONAL else []
+                roles += ["rare words"] if rare >= max(RARE, 2 * chance) and chance > 0 else []
                 extra = (float(column[layer][head]) for column in self.extra.values())
-                rows.append((layer + 1, head + 1, float(confidence[head]), *figures, *extra, role))
+                figures = (confidence, f"{place:+d}", share, rare, chance, *extra, ", ".join(roles))
+                rows.append((layer + 1, head + 1, *figures))
         columns = ("layer", "head", "confidence", "position", "share", "rare", "by chance", *self.extra, "function")
         return [Table("heads", columns, rows, "share: of maxima at that position; rare: on the two rarest pieces seen")]
 
@@ -535,8 +529,29 @@ class SingularValues:
     """How much the transformation f of each head can stretch; needs no text."""
 
     def __init__(self, layers: Sequence[Projections]) -> None:
-        self.layers = [singular_values(one) for one in layers]
+        """``f~(x~) = x~ [[W_V, 0], [b_V, 1]] [[W_O, 0], [0, 1]]`` is a linear map of ``x~ = [x 1]``.
+
+        Both factors are thin, so its values are those of the product of their small triangular parts, and zeros.
+        """
+        self.layers: list[np.ndarray] = []
         """Per layer [H, D + 1]."""
+        for layer in layers:
+            inner, width = layer.value_weight.shape
+            size = inner // layer.heads
+            bias = np.zeros(inner) if layer.value_bias is None else layer.value_bias
+            found = []
+            for start in range(0, inner, size):
+                part = slice(start, start + size)
+                first = np.zeros((width + 1, size + 1))
+                first[:-1, :-1] = layer.value_weight[part].T
+                first[-1, :-1] = bias[part]
+                first[-1, -1] = 1
+                second = np.zeros((layer.out_weight.shape[0] + 1, size + 1))
+                second[:-1, :-1] = layer.out_weight[:, part]
+                second[-1, -1] = 1
+                small = np.linalg.qr(first)[1] @ np.linalg.qr(second)[1].T
+                found.append(np.linalg.svd(small, compute_uv=False))
+            self.layers.append(np.array(found))
 
     def tables(self) -> list[Table]:
         """Return the largest and the smallest singular value of each head, then all."""
@@ -550,27 +565,3 @@ class SingularValues:
             Table("singular values of f", ("layer", "head", "largest", "median", "smallest", "ratio"), rows),
             Table("every singular value", ("layer", "head", "number", "value"), whole, detail=True),
         ]
-
-
-def singular_values(projections: Projections) -> np.ndarray:
-    """Return the singular values of each head's f as a linear map of ``[x 1]``: [H, D + 1]; all others are zero.
-
-    ``f~(x~) = x~ [[W_V, 0], [b_V, 1]] [[W_O, 0], [0, 1]]``. Both factors are thin, so the values are those of the
-    product of their small triangular parts.
-    """
-    inner, width = projections.value_weight.shape
-    size = inner // projections.heads
-    bias = np.zeros(inner) if projections.value_bias is None else projections.value_bias
-    found = []
-    for head in range(projections.heads):
-        part = slice(head * size, (head + 1) * size)
-        first = np.zeros((width + 1, size + 1))
-        first[:-1, :-1] = projections.value_weight[part].T
-        first[-1, :-1] = bias[part]
-        first[-1, -1] = 1
-        second = np.zeros((projections.out_weight.shape[0] + 1, size + 1))
-        second[:-1, :-1] = projections.out_weight[:, part]
-        second[-1, -1] = 1
-        small = np.linalg.qr(first)[1] @ np.linalg.qr(second)[1].T
-        found.append(np.linalg.svd(small, compute_uv=False))
-    return np.array(found)
