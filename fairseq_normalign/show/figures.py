@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import MissingExtra, NormalignError
-from ..files import check_writable, open_binary_output
+from ..files import NAMELESS, check_writable, open_binary_output
 from ..links.decide import Link
 from ..links.read_pair import ReadPair, links_of, soft_of
 from ..links.readings import Reading
@@ -59,6 +59,8 @@ def figure_format(path: str | Path) -> str:
     >>> figure_format("a.PNG")
     'png'
     """
+    if not str(path):
+        raise NormalignError(NAMELESS)
     format = Path(path).suffix.lower().removeprefix(".")
     if format not in FORMATS:
         raise NormalignError(f"{path}: a figure's name ends in {', '.join('.' + known for known in FORMATS)}")
