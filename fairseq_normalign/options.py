@@ -66,6 +66,7 @@ def option(
     excludes: Sequence[str] = (),
     endings: Sequence[str] = (),
     folder: str | None = None,
+    stream: bool = False,
 ) -> Any:
     """Declare a field that is an option. Its type says how text is read: as a number, as a switch, or as it is.
 
@@ -86,6 +87,7 @@ def option(
         needs, excludes: Other options that have to be given with it, and those that cannot be.
         endings: What follows the value in the names of the files that it stands for.
         folder: It is a new folder, and this is what is written there, as "a dump".
+        stream: It may go to standard output, as ``-``; the option ``output`` always may.
     """
     choices = tuple(choices)
     metadata = {name: value for name, value in locals().items() if name not in ("default", "kw_only")}
@@ -357,7 +359,7 @@ def check_options(options: object, called: Mapping[str, str]) -> None:
                 check_new_directory(path, field.metadata["folder"])
             elif not is_stdout(path):
                 check_writable(path)
-            elif name != "output":
+            elif name != "output" and not field.metadata["stream"]:
                 raise NormalignError(f"{called[name]}: only {called['output']} can go to standard output")
     models = [path for path in input_files(options, MODEL) if os.path.exists(path)]
     folders = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in models}

@@ -146,7 +146,7 @@ class Options(BitextOptions, ModelOptions):
     )
     output: Any = drawing("write figures", flags=["-o", "--output"], metavar="FIGURE")
     no_reference: bool = switch("no panel of the gold alone in figures", group="what is shown")
-    html: Any = written("write the page", metavar="PAGE")
+    html: Any = written("write the page", metavar="PAGE", stream=True)
     report: Any = written("write a report into a folder that does not exist yet", metavar="FOLDER", folder=REPORT)
     title: str = option("title of the page and of the report", default="Word alignments", group="writing")
     colour: str = option(
