@@ -112,14 +112,7 @@ def measure_factors(
         decided = _decisions(model, side, METHODS, False, done, on_method)
         check_gold(name, its_golds, decided)
         sides[which] = _experts_of_factors(model, decided, its_golds)
-        experts = list(dict.fromkeys(sides[which].values()))
-        softs[which] = [{} for _ in side]
-        for number, sentences, steps in model.read_places(side, [place for one in experts for place in one.places]):
-            source, target = (one.at(model.level) for one in sentences)
-            for expert in experts:
-                softs[which][number][expert] = expert.combine(
-                    [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
-                )
+        softs[which] = _softs_of(model, side, list(dict.fromkeys(sides[which].values())))
 
     null = aligner.forward.options.null
     counts: dict[Combination, Counts] = {}
@@ -153,6 +146,24 @@ def measure_factors(
             one = Combination(*choices, decision, "both")
             counts[one], readings[one] = count_links(golds, together), " and ".join(map(str, experts))
     return factor_tables(counts, readings, sampling)
+
+
+def _softs_of(
+    model: Model, encoded: Sequence[Pair | str], experts: Sequence[Expert]
+) -> list[dict[Expert, tuple[np.ndarray, np.ndarray]]]:
+    """Return what each expert gives to the words of each pair; nothing of a pair that cannot be aligned."""
+    places = [place for expert in experts for place in expert.places]
+    softs: list[dict[Expert, tuple[np.ndarray, np.ndarray]]] = [{} for _ in encoded]
+    for numbers, (sentences, read) in model.batches(
+        encoded, lambda batch: (batch.sentences, model.reader.read(batch, places))
+    ):
+        for number, sides, steps in zip(numbers, sentences, read, strict=True):
+            source, target = (side.at(model.level) for side in sides)
+            for expert in experts:
+                softs[number][expert] = expert.combine(
+                    [to_words(steps[one.place], target, source, one.step) for one in expert.readings]
+                )
+    return softs
 
 
 def _experts_of_factors(

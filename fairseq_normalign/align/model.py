@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
@@ -22,7 +22,7 @@ from ..links.readings import EACH, MethodReading, Place, Reading
 from ..links.words import STEPS, BatchOfWords, to_words, to_words_of_batch
 from ..text.encoding import batches_by_length
 from .options import AlignmentOptions
-from .reader import Found, Reader
+from .reader import Reader
 
 T = TypeVar("T")
 
@@ -212,33 +212,11 @@ class Model:
             for (source, target), steps in zip(batch.sentences, found, strict=True)
         ]
 
-    def read_places(
-        self,
-        encoded: Sequence[Pair | str],
-        wanted: Iterable[Place],
-        *,
-        names: Callable[[int], str] | None = None,
-        done: Count = nobody,
-    ) -> Iterator[tuple[int, tuple[Sentence, Sentence], Found]]:
-        """Read each pair that can be aligned; yield its place, its source and target, and what was found."""
-        wanted = list(wanted)
-        for places, (sentences, read) in self.batches(
-            encoded, lambda batch: (batch.sentences, self.reader.read(batch, wanted)), names=names, done=done
-        ):
-            yield from zip(places, sentences, read, strict=True)
-
-    def read_methods(
-        self,
-        encoded: Sequence[Pair | str],
-        methods: Sequence[str],
-        *,
-        heads: bool = False,
-        names: Callable[[int], str] | None = None,
-        done: Count = nobody,
-    ) -> Iterator[tuple[int, ReadPair]]:
-        """Read every layer of some methods, with ``heads`` every head too; yield the place and the pair."""
-        wanted = [place for name in methods for place in self.reader.places(name, heads=heads)]
-        for number, (source, target), found in self.read_places(encoded, wanted, names=names, done=done):
+    def read_methods(self, batch: Batch, methods: Sequence[str], *, heads: bool = False) -> list[ReadPair]:
+        """Read every layer, and with ``heads`` every head, of some methods from a batch; pairs in their order."""
+        pairs = []
+        places = [place for name in methods for place in self.reader.places(name, heads=heads)]
+        for number, found in enumerate(self.reader.read(batch, places)):
             readings = {}
             for name in methods:
                 each: Any = by_layer(found, name, EACH)
@@ -247,7 +225,8 @@ class Model:
                 steps = tuple(step for step in STEPS if step in self.reader.method(name).steps)
                 layers = np.stack(by_layer(found, name, None))
                 readings[name] = MethodReading(layers, each if len(each) else None, read_at=steps)
-            yield number, ReadPair(number, source, target, readings)
+            pairs.append(ReadPair(number, *batch.sentences[number], readings))
+        return pairs
 
     def decide(
         self,
@@ -306,6 +285,9 @@ class Model:
         ``soft`` keeps the soft alignments of the layers as well; ``done`` is told how many pairs each batch had.
         """
         results: list[PairDecisions | None] = [None] * len(encoded)
-        for number, pair in self.read_methods(encoded, methods, heads=True, done=done):
-            results[number] = decisions_of(pair, null=self.options.null, soft=soft, level=self.level)
+        for places, pairs in self.batches(
+            encoded, lambda batch: self.read_methods(batch, methods, heads=True), done=done
+        ):
+            for place, pair in zip(places, pairs, strict=True):
+                results[place] = decisions_of(pair, null=self.options.null, soft=soft, level=self.level)
         return results

@@ -60,8 +60,12 @@ def read_looks(
         encoded = aligner.encode([(source, target) for _, source, target in window])
         read: dict[int, Mapping[str, MethodReading]] = {}
         if methods:
-            found = model.read_methods(encoded.forward, methods, heads=heads, names=called.__getitem__)
-            read = {place: pair.readings for place, pair in found}
+            for places, pairs in model.batches(
+                encoded.forward,
+                lambda batch: model.read_methods(batch, methods, heads=heads),
+                names=called.__getitem__,
+            ):
+                read.update(zip(places, (pair.readings for pair in pairs), strict=True))
         decided = aligner.align(encoded, soft=True, read=True, first=numbers[0]) if looks else [None] * len(window)
         for place, (pair, alignment) in enumerate(zip(encoded.forward, decided, strict=True)):
             if isinstance(pair, str):
