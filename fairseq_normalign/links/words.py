@@ -54,12 +54,22 @@ def _counted(lengths: Sequence[int] | Array) -> Array:
     return counted
 
 
-def _merged(rows: Array, special: Array, by_target: Array, by_source: Array) -> tuple[Array, Array]:
+def _merged(rows: Array, targets: Sequence[Segmentation], sources: Sequence[Segmentation]) -> tuple[Array, Array]:
     """Merge pieces into words as Li et al. 2019 do: sum over source pieces, mean over target pieces.
 
-    ``rows`` is [..., T, S], ``special`` [..., T], ``by_target`` [..., T, target words], ``by_source`` [..., S, source
-    words] -> [..., target words, source words] and [..., target words].
+    ``rows`` is [N, T, S], or [1, ..., T, S] for one pair -> [..., target words, source words], and for each target
+    word [..., target words] the largest value on positions that belong to no word.
     """
+    by_target, by_source = (
+        membership(sides, width).astype(rows.dtype)
+        for sides, width in ((targets, rows.shape[-2]), (sources, rows.shape[-1]))
+    )
+    is_special = np.zeros((len(sources), 1, rows.shape[-1]), dtype=bool)
+    positions = np.array([position for source in sources for position in source.specials], dtype=np.intp)
+    is_special[np.repeat(np.arange(len(sources)), [len(source.specials) for source in sources]), 0, positions] = True
+    columns = np.unique(positions)
+    largest = rows[..., columns].max(axis=-1, where=is_special[..., columns], initial=-np.inf)
+    special = np.where(np.isneginf(largest), 0, largest).astype(rows.dtype)
     totals = by_target.sum(axis=-2, keepdims=True)
     mean = (by_target / np.where(totals > 0, totals, 1)).swapaxes(-1, -2)
     return mean @ (rows @ by_source), (mean @ special[..., None])[..., 0]
@@ -80,14 +90,8 @@ def to_words(soft: Array, target: Segmentation, source: Segmentation, step: str)
     rows = rows_of(np.asarray(soft), step)
     if rows.dtype.kind != "f" or rows.dtype.itemsize < 4:
         rows = rows.astype(np.float32 if rows.dtype.kind == "f" else np.float64)
-    special = np.zeros(rows.shape[:-1], dtype=rows.dtype)
-    if source.specials:
-        special = rows[..., list(source.specials)].max(axis=-1)
-    by_target, by_source = (
-        membership([side], width)[0].astype(rows.dtype)
-        for side, width in zip((target, source), rows.shape[-2:], strict=True)
-    )
-    return _merged(rows, special, by_target, by_source)
+    words, null = _merged(rows[None], [target], [source])
+    return words[0], null[0]
 
 
 @dataclass(frozen=True)
@@ -137,13 +141,6 @@ def to_words_of_batch(
     for number, one in enumerate(steps):
         rows[number, : one.shape[0] - 1, : one.shape[1]] = rows_of(one, step)
 
-    counts = [len(source.specials) for source in sources]
-    is_special = np.zeros((len(steps), width), dtype=bool)
-    positions = np.array([position for source in sources for position in source.specials], dtype=np.intp)
-    is_special[np.repeat(np.arange(len(sources)), counts), positions] = True
-    largest = np.where(is_special[:, None, :], rows, -np.inf).max(axis=2, initial=-np.inf)
-    special = np.where(np.isneginf(largest), 0, largest).astype(rows.dtype)
-
-    soft, null = _merged(rows, special, membership(targets, length), membership(sources, width))
+    soft, null = _merged(rows, targets, sources)
     sizes = [(len(target.spans), len(source.spans)) for target, source in zip(targets, sources, strict=True)]
     return BatchOfWords(soft, null, sizes)

@@ -155,6 +155,8 @@ RULES = [
     ("a lost one keeps its spaces", "We adopted <b>{0}</b> proposals", "adopted proposals", "1-0 2-1",
      "adopted <b>{0}</b> proposals"),
     ("before a comma too", "Press {0} , then", "Drücken, dann", "0-0 2-1", "Drücken, {0} dann"),
+    ("in another order", "%1$s <b>von</b> %2$s", "%2$s of %1$s", "0-1", "%2$s <b>of</b> %1$s"),
+    ("two lost ones in a pair", "<b>{0}{1}</b> a", "A", "0-0", "<b>{0}{1}</b> A"),
     # siblings
     ("siblings stay apart", "<a>a b</a> <i>c d</i> e", "X Y Z D", "0-0 1-1 2-1 3-2 4-3",
      "<a>X</a> <i>Y Z</i> D"),
@@ -163,6 +165,8 @@ RULES = [
     ("pairs of XLIFF 1.2", "a <bx id='1'/>b<ex id='1'/> c", "C B A", "0-2 1-1 2-0", "C <bx id='1'/>B<ex id='1'/> A"),
     ("pairs of XLIFF 2", 'a <sc id="7"/>b<ec startRef="7"/> c', "C B A", "0-2 1-1 2-0",
      'C <sc id="7"/>B<ec startRef="7"/> A'),
+    ("pairs of XLIFF in pairs", "a <bx id='1'/>b <bx id='2'/>c<ex id='2'/><ex id='1'/>", "C B A", "0-2 1-1 2-0",
+     "<bx id='1'/><bx id='2'/>C<ex id='2'/> B<ex id='1'/> A"),
     ("native code", 'a <bpt i="1">&lt;b></bpt>b<ept i="1">&lt;/b></ept> c<ph x="2">&lt;br></ph>', "C B A",
      "0-2 1-1 2-0", 'C <bpt i="1">&lt;b></bpt>B<ept i="1">&lt;/b></ept> A<ph x="2">&lt;br></ph>'),
     ("numbers for names", "a <1>b <2>c</2></1> d", "D B C A", "0-3 1-1 2-2 3-0", "D <1>B <2>C</2></1> A"),
@@ -244,6 +248,9 @@ HOSTILE = {
     "comments": ("<!--" * LONG, 1, ""),
     "without links": ("<b>w</b> " * LONG, LONG, ""),
     "placeholders": ("{0} w " * LONG, LONG, "same"),
+    "native code": ("<bpt i='1'>&lt;b></bpt>w<ept i='1'>&lt;/b></ept> " * 4000, 4000, "same"),
+    "numbers": ("<1>w</1> " * LONG, LONG, "same"),
+    "list items": ("<li>w" * LONG, LONG, "same"),
     "crossing": ("<b>w v</b> " * 3000, 6000, "crossing"),
     "crossing, other names": ("".join(f"<b{n}>w v</b{n}> " for n in range(3000)), 6000, "crossing"),
 }
