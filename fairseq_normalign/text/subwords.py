@@ -107,7 +107,8 @@ class SentencePiece:
             raise MissingExtra("sentencepiece", "sentencepiece", "a SentencePiece model") from None
         try:
             self._model = sentencepiece.SentencePieceProcessor(model_file=str(model))
-        except (OSError, RuntimeError, TypeError) as error:
+            self._model.id_to_piece(list(range(self._model.get_piece_size())))
+        except (OSError, RuntimeError, TypeError, UnicodeDecodeError) as error:
             raise NormalignError(f"{model}: not a SentencePiece model ({error})") from None
 
     def __call__(self, words: Sequence[str]) -> list[str]:

@@ -210,7 +210,8 @@ def load_splitter(content: bytes, name: str) -> Any:
     made = sentencepiece.SentencePieceProcessor()
     try:
         made.LoadFromSerializedProto(content)
-    except (OSError, RuntimeError, TypeError) as error:
+        made.id_to_piece(list(range(made.get_piece_size())))
+    except (OSError, RuntimeError, TypeError, UnicodeDecodeError) as error:
         raise NormalignError(f"{name}: not a SentencePiece model ({' '.join(str(error).split())[:80]})") from None
     return made
 

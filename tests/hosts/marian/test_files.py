@@ -144,6 +144,12 @@ def test_pieces_by_the_vocabulary_leave_out_the_script_of_the_source(tiny):
     assert [made.is_unknown(number) for number in made.encode("的")][-1]
 
 
+def test_pieces_that_are_no_text_are_one_line(tiny):
+    content = (tiny[0] / "source.spm").read_bytes().replace("▁".encode(), b"\xe2\xff\x81")
+    with pytest.raises(NormalignError, match=r"^x\.spm: not a SentencePiece model \("):
+        load_splitter(content, "x.spm")
+
+
 def test_an_ssru_translates_with_its_state_as_without(both):
     host = load(both[0]).aligner.forward.host
     module, sources = host.models[0].module, [line for line, _ in PAIRS]
