@@ -19,7 +19,7 @@ PACKAGE = REPOSITORY / "fairseq_normalign"
 PROGRAMS = Path(sys.executable).parent
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Tests compute without AMX, so that they run on every machine: see half_precision.py, whose probe has tests of its own.
+# Tests compute without AMX, so that they run on every machine: see hosts/precision.py, whose probe has its own tests.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 
 # No test fails for a slow machine.

@@ -35,7 +35,7 @@ FORBIDDEN = {
     "analysis": {"fairseq", "matplotlib"},
     "show": {"torch", "fairseq"},
 }
-COMMON = {"alignment", "errors", "files", "half_precision", "jobs", "options", "requirements", "version"}
+COMMON = {"alignment", "errors", "files", "jobs", "options", "requirements", "version"}
 
 
 TOP = {"__init__", "__main__", "interface", *COMMON}

@@ -194,10 +194,11 @@ class ModelFields:
         "where the model computes, for example cuda:1 (a GPU if there is one)",
         also={"--cpu": ("cpu", "use no GPU")},
     )
-    precision: str | None = optional(
-        "convert the model to half precision; norms are computed in float32",
-        choices=("fp16", "bf16"),
-        also={"--fp16": ("fp16", "float16"), "--bf16": ("bf16", "bfloat16")},
+    precision: str = option(
+        "in what the model computes: float32 by this processor's fastest products (auto) or by torch's own (float32); "
+        "bfloat16, float16; int8 on a CPU. Norms are computed in float32",
+        default="auto",
+        choices=("auto", "float32", "bfloat16", "int8", "float16"),
     )
     max_tokens: int = option("pieces in a batch, per side, with padding", default=4000, least=1)
 

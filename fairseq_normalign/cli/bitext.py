@@ -112,11 +112,11 @@ def prepare_torch(args: ModelOptions) -> None:
     import torch
 
     from ..align.aligner import import_user_code
-    from ..half_precision import prepare_cpu
+    from ..hosts.precision import prepare_cpu
 
     if args.threads is not None:
         torch.set_num_threads(args.threads)
-    if args.precision and (args.device == "cpu" or not (args.device or torch.cuda.is_available())):
+    if args.device == "cpu" or not (args.device or torch.cuda.is_available()):
         prepare_cpu(args.precision, started=False)
     import_user_code(args)
 

@@ -46,7 +46,9 @@ def load_host(
     host = host_of(model.path)
     module = importlib.import_module(f"{__name__}.{host}.host")
     if forward is not None and host == "fairseq":
-        turned: LoadedModel = module.load_reversed(model, text, forward, tags=tags)
-        return turned
-    loaded: LoadedModel = module.load(model, text, tags=tags)
+        loaded: LoadedModel = module.load_reversed(model, text, forward, tags=tags)
+    else:
+        loaded = module.load(model, text, tags=tags)
+    for one in loaded.models:
+        one.compute_in(model.precision)
     return loaded

@@ -9,9 +9,7 @@ import torch
 from torch import nn
 
 from ..errors import NormalignError
-from ..half_precision import prepare_cpu
-
-PRECISIONS = {"fp16": torch.float16, "bf16": torch.bfloat16}
+from .precision import TYPES, prepare_cpu
 
 
 @dataclass(frozen=True)
@@ -25,16 +23,17 @@ class ModelOptions:
     source_lang: str | None = None
     target_lang: str | None = None
     device: str = "cpu"
-    precision: str | None = None
-    """A key of :data:`PRECISIONS`, or None: as the checkpoint is."""
+    precision: str = "auto"
+    """One of :data:`..precision.PRECISIONS`."""
     task_options: Mapping[str, str] = field(default_factory=dict)
     """Replace what a checkpoint of fairseq says of its task, under fairseq's names: ``fixed_dictionary`` and
     ``lang_dict`` (files), ``lang_pairs``."""
 
     @property
-    def dtype(self) -> torch.dtype | None:
-        """The type the parameters are converted to, if any."""
-        return PRECISIONS[self.precision] if self.precision else None
+    def dtype(self) -> torch.dtype:
+        """The type the parameters are converted to; on a CPU, products alone are in bfloat16 or int8."""
+        narrow = ("float16",) if torch.device(self.device).type == "cpu" else ("float16", "bfloat16")
+        return TYPES[self.precision] if self.precision in narrow else torch.float32
 
     def check_device(self) -> None:
         """Refuse a device that torch does not know or cannot use, before a model is loaded."""
@@ -47,10 +46,12 @@ class ModelOptions:
             ) from None
 
     def prepare(self) -> None:
-        """Try half precision once, before a model is made, where it is asked for on a CPU."""
+        """Try the precision once, before a model is made, on a CPU."""
         self.check_device()
-        if self.precision and torch.device(self.device).type == "cpu":
+        if torch.device(self.device).type == "cpu":
             prepare_cpu(self.precision)
+        elif self.precision == "int8":
+            raise NormalignError(f"int8 is computed on the CPU alone, not on {self.device}")
 
     def place(self, module: nn.Module) -> None:
         """Move a model to the device, in the precision asked for."""
@@ -71,7 +72,7 @@ class ModelOptions:
 
 def prepare_modules(modules: Iterable[nn.Module]) -> None:
     """Try half precision, once, where one of these models computes in it on a CPU."""
-    names = {dtype: name for name, dtype in PRECISIONS.items()}
+    names = {dtype: name for name, dtype in TYPES.items()}
     for module in modules:
         parameter = next(module.parameters(), None)
         if parameter is not None and parameter.device.type == "cpu" and parameter.dtype in names:

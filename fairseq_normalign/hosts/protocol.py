@@ -124,7 +124,11 @@ class HostModel(Protocol):
 
     @property
     def precision(self) -> torch.dtype:
-        """The type of its parameters."""
+        """The type in which its layers are multiplied."""
+        ...
+
+    def compute_in(self, precision: str) -> None:
+        """Compute the products of forced passes in one of :data:`.precision.PRECISIONS`, where this is a CPU."""
         ...
 
     def read_layers(

@@ -34,6 +34,7 @@ from ..methods.records import (
     Transformer,
     widened,
 )
+from .precision import TYPES, Products
 from .protocol import Batch, OutOfMemory, Take
 
 if TYPE_CHECKING:
@@ -259,6 +260,8 @@ class ReadModel(ABC):
         self.module = module
         self.turns = threading.RLock()
         """Hooks stand on the module: two threads would see each other's tensors, so calls take turns."""
+        self.products: Products | None = None
+        """How linear layers compute in a forced pass; None: as they are."""
 
     @property
     def name(self) -> str:
@@ -272,13 +275,24 @@ class ReadModel(ABC):
 
     @property
     def precision(self) -> torch.dtype:
-        """The type of its parameters."""
-        return next(self.module.parameters()).dtype
+        """The type in which its layers are multiplied."""
+        computed = "auto" if self.products is None else self.products.precision
+        return next(self.module.parameters()).dtype if computed == "auto" else TYPES[computed]
 
     @property
     def device(self) -> torch.device:
         """Where it computes."""
         return next(self.module.parameters()).device
+
+    def compute_in(self, precision: str) -> None:
+        """Compute the products of forced passes in ``precision`` on a CPU, by weights that are packed when needed.
+
+        It is for models that nobody trains meanwhile: packed weights follow only what torch counts as a change.
+        """
+        self.products = None
+        if precision in ("auto", "bfloat16", "int8") and self.device.type == "cpu" and self.precision is torch.float32:
+            layers = [layer for side in ("encoder", "decoder") for layer in self.layers_of(side)]
+            self.products = Products((part for layer in layers for part in layer.modules()), precision)
 
     def count(self, kind: str = "cross") -> int:
         """Return how many layers have the attention of ``kind``."""
@@ -344,6 +358,7 @@ class ReadModel(ABC):
             enough_memory(batch.names),
             self.turns,
             self.reading([parts[index] for index in waiting]),
+            self.products.used() if self.products else contextlib.nullcontext(),
             recorded(parts, kind, layers, hand_on, blocks=blocks, outputs=outputs),
             contextlib.suppress(Enough),
         ):

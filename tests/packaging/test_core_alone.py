@@ -90,7 +90,7 @@ def alone(folder: Path, *arguments: str, allowed=(), blocked=(), code: str = MAI
         (["symmetrize", "links", "links"], "0-0 1-1 2-2"),
         (["view", "--links", "links", *TEXT], "■"),
         (["user-dir"], "fairseq_normalign"),
-        (["align", "--help-all"], "--bf16"),
+        (["align", "--help-all"], "--precision"),
     ],
 )
 def test_links_need_no_host(allowed, folder, arguments, expected):

@@ -219,7 +219,7 @@ def test_a_second_run_is_the_first_to_the_last_bit(models, text, tmp_path):
 # -- precision --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("precision", ["auto", "bfloat16", "int8", "float16"])
 def test_half_precision_gives_the_links_of_single_precision(models, text, tmp_path, precision):
     """Of a random model, whose rows are nearly flat, some argmax may tip; they are counted, and are few."""
     (tmp_path / "s").write_text("\n".join(text[0]) + "\n")
@@ -238,5 +238,5 @@ def test_the_count_of_precision_is_json(models, text, tmp_path, capsys):
     given = ["--path", models.path(), "--data", models.folder, "--source", tmp_path / "s", "--target", tmp_path / "t"]
     assert measure([*map(str, given), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert {row["precision"] for row in found} == {"fp16", "bf16"}
+    assert {row["precision"] for row in found} == {"auto", "bfloat16", "int8", "float16"}
     assert WORDS > BAD_WORD

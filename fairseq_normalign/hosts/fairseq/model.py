@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import functools
 import inspect
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
 
 from ...errors import NormalignError
 from ...methods.records import KINDS, widened
@@ -99,6 +102,61 @@ def plain_attention(modules: Sequence[Any]) -> Iterator[None]:
             module.skip_embed_dim_check = value
 
 
+@contextlib.contextmanager
+def short_attention(modules: Sequence[Any]) -> Iterator[None]:
+    """Let attention whose weights nobody reads compute no more than its output, through its own projections.
+
+    The modules' own way keeps states of a search, averages weights, or multiplies by weights that are not packed.
+    """
+    replaced = [module for module in modules if _is_usual(module)]
+    try:
+        for module in replaced:
+            module.__dict__["forward"] = functools.partial(_attended, module)
+        yield
+    finally:
+        for module in replaced:
+            module.__dict__.pop("forward", None)
+
+
+def _is_usual(module: Any) -> bool:
+    from fairseq.modules import MultiheadAttention
+
+    return type(module) is MultiheadAttention and module.bias_k is None and not module.add_zero_attn
+
+
+def _attended(
+    module: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    key_padding_mask: Tensor | None = None,
+    attn_mask: Tensor | None = None,
+    **asked: Any,
+) -> tuple[Tensor, None]:
+    """[T, B, C], [S, B, C], [S, B, C], [B, S], [T, S] -> [T, B, C] and no weights."""
+    steps, batch, channels = query.shape
+    length, heads = key.size(0), module.num_heads
+    q, k, v = (
+        project(one).view(-1, batch * heads, module.head_dim).transpose(0, 1)  # [B * H, T or S, D]
+        for project, one in ((module.q_proj, query), (module.k_proj, key), (module.v_proj, value))
+    )
+    mask = None if attn_mask is None else attn_mask.expand(batch, 1, steps, length)
+    if key_padding_mask is not None:
+        hidden = query.new_zeros(batch, 1, 1, length).masked_fill(key_padding_mask.bool()[:, None, None], -math.inf)
+        mask = hidden if mask is None else mask + hidden
+    if max(steps, length) >= FUSED_FROM:
+        by_head = [one.unflatten(0, (batch, heads)) for one in (q, k, v)]
+        mixed = scaled_dot_product_attention(*by_head, attn_mask=mask, scale=module.scaling).flatten(0, 1)
+    else:
+        every = q.new_zeros(()) if mask is None else mask.expand(batch, heads, steps, length).flatten(0, 1)
+        mixed = torch.baddbmm(every, q, k.transpose(1, 2), alpha=module.scaling).softmax(-1).bmm(v)
+    return module.out_proj(mixed.transpose(0, 1).reshape(steps, batch, channels)), None
+
+
+FUSED_FROM = 32
+"""Positions from which torch's fused attention is the faster one."""
+
+
 class FairseqModel(ReadModel):
     """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
 
@@ -139,8 +197,10 @@ class FairseqModel(ReadModel):
     @contextlib.contextmanager
     def reading(self, parts: Sequence[Sublayer] | None) -> Iterator[None]:
         """While this lasts, the model is forced, and the attention of ``parts`` (None: all) computes step by step."""
-        attentions = list(self.module.modules()) if parts is None else [part.attention for part in parts]
-        with teacher_forcing(self.module), plain_attention(attentions):
+        every = list(self.module.modules())
+        read = every if parts is None else [part.attention for part in parts]
+        others = set(every).difference(read)
+        with teacher_forcing(self.module), plain_attention(read), short_attention([*others]):
             yield
 
     def run(self, batch: Batch, kind: str, encoded: Any) -> None:

@@ -7,9 +7,9 @@ import signal
 
 import pytest
 
-from fairseq_normalign import half_precision
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.half_precision import LIMIT, SAFE_INSTRUCTIONS, prepare_cpu
+from fairseq_normalign.hosts import precision as precisions
+from fairseq_normalign.hosts.precision import LIMIT, SAFE_INSTRUCTIONS, prepare_cpu
 from tests.cli.tiny_pair import make_tiny_pair
 from tests.conftest import PACKAGE, run
 
@@ -23,7 +23,7 @@ def fresh(monkeypatch):
     """As at the start of a process: nothing tried, nothing limited, and oneDNN on again afterwards."""
     torch = pytest.importorskip("torch")
     monkeypatch.delenv(LIMIT, raising=False)
-    monkeypatch.setattr(half_precision, "_prepared", set())
+    monkeypatch.setattr(precisions, "_prepared", set())
     before = torch.backends.mkldnn.enabled
     yield
     torch.backends.mkldnn.set_flags(before)
@@ -31,8 +31,8 @@ def fresh(monkeypatch):
 
 
 def test_where_it_works_nothing_is_changed_and_it_is_tried_once(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(half_precision, "PROBE", f"open({str(tmp_path / 'count')!r}, 'a').write('.')")
-    for precision in ("bf16", "bf16", "fp16", "bf16"):
+    monkeypatch.setattr(precisions, "PROBE", f"open({str(tmp_path / 'count')!r}, 'a').write('.')")
+    for precision in ("bfloat16", "bfloat16", "float16", "bfloat16"):
         prepare_cpu(precision)
     assert (tmp_path / "count").read_text() == ".."
     assert LIMIT not in os.environ
@@ -43,8 +43,8 @@ def test_where_it_works_nothing_is_changed_and_it_is_tried_once(monkeypatch, cap
 def test_where_it_kills_the_instructions_are_limited_and_a_line_says_so(monkeypatch, capsys, started):
     import torch
 
-    monkeypatch.setattr(half_precision, "PROBE", DIES_UNLIMITED)
-    prepare_cpu("bf16", started=started)
+    monkeypatch.setattr(precisions, "PROBE", DIES_UNLIMITED)
+    prepare_cpu("bfloat16", started=started)
     assert os.environ[LIMIT] == SAFE_INSTRUCTIONS
     assert torch.backends.mkldnn.enabled is not started
     (line,) = capsys.readouterr().err.splitlines()
@@ -55,13 +55,13 @@ def test_where_it_kills_the_instructions_are_limited_and_a_line_says_so(monkeypa
 def test_where_nothing_helps_it_is_one_line_and_a_limit_of_the_users_own_is_kept(monkeypatch, users):
     if users:
         monkeypatch.setenv(LIMIT, users)
-    monkeypatch.setattr(half_precision, "PROBE", DIES)
+    monkeypatch.setattr(precisions, "PROBE", DIES)
     with pytest.raises(NormalignError, match=f"cannot compute in float16.*{ILLEGAL}"):
-        prepare_cpu("fp16")
+        prepare_cpu("float16")
     assert os.environ.get(LIMIT) == users
 
 
-@pytest.mark.parametrize("precision", ["fp16", "bf16"])
+@pytest.mark.parametrize("precision", ["float16", "bfloat16", "int8"])
 def test_the_probe_itself_runs_here(monkeypatch, precision):
     monkeypatch.setenv(LIMIT, SAFE_INSTRUCTIONS)  # whatever this machine's CPU announces
     prepare_cpu(precision)
@@ -77,14 +77,14 @@ def test_a_command_where_the_probe_fails(tmp_path, program, probe, code, said):
     out = tmp_path / "links"
     if program == "normalign align":
         kind, start = "bfloat16", "from fairseq_normalign.cli import main; sys.exit(main())"
-        options = ["align", *pair.arguments(), "--bf16", "-o", out]
+        options = ["align", *pair.arguments(), "--precision", "bfloat16", "-o", out]
     else:
         kind = "float16"
         start = "sys.argv[0] = 'fairseq-interactive'; from fairseq_cli import interactive; "
         start += "from fairseq_normalign import register; register(); interactive.cli_main()"
         options = [tmp_path, "--task", "translation_normalign", "--user-dir", PACKAGE, "-s", "de", "-t", "en", "--cpu"]
         options += ["--print-alignment", "hard", "--fp16", "--beam", 1, "--path", pair.path()]
-    patched = f"import sys; from fairseq_normalign import half_precision; half_precision.PROBE = {probe!r}; {start}"
+    patched = f"import sys; from fairseq_normalign.hosts import precision; precision.PROBE = {probe!r}; {start}"
     result = run("python", "-c", patched, *options, stdin="w1 w2\n")
     assert result.returncode == code, result.stderr
     said = said.format(kind=kind, program=program)
