@@ -121,7 +121,8 @@ def evaluating(model: nn.Module) -> Iterator[None]:
     if os.getpid() != PROCESS:  # a fork has none of torch's threads, and torch would wait for them forever
         torch.set_num_threads(1)
     modes = [(module, module.training) for module in model.modules()]
-    model.eval()
+    if any(training for _, training in modes):
+        model.eval()
     kind = next((parameter.device.type for parameter in model.parameters()), "cpu")
     try:
         with torch.inference_mode(False), torch.no_grad(), torch.autocast(kind, enabled=False):

@@ -8,6 +8,7 @@ T5 and its kin (mT5, UMT5, MADLAD): ``EncDecAttention`` in ``decoder.block[i].la
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -84,21 +85,35 @@ class TransformersModel(ReadModel):
 
     @contextmanager
     def reading(self, parts: Sequence[Sublayer] | None) -> Iterator[None]:
-        """While this lasts, the model is in evaluation mode, without gradients and with plain attention.
+        """While this lasts, the model is in evaluation mode, without gradients; what is read has plain attention.
 
-        Only plain ("eager") attention returns its weights. Whatever the user had set is restored.
+        Only plain ("eager") attention returns its weights; attention that nobody reads is torch's fused one. Masks are
+        made for the plain one, which both take. Whatever the user had set is restored.
         """
-        modules = self.module.modules()
+        modules = list(self.module.modules())
         configs = {id(c): c for c in (getattr(module, "config", None) for module in modules) if c is not None}
         chosen = [(config, config._attn_implementation_internal) for config in configs.values()]
         for config, _ in chosen:
             config._attn_implementation_internal = "eager"
+        unread = [] if parts is None or not getattr(self.module, "_supports_sdpa", False) else self._unread(parts)
+        own = [(module, module.config) for module in unread]
         try:
+            for module, config in own:
+                module.config = copy.copy(config)
+                module.config._attn_implementation_internal = "sdpa"
             with evaluating(self.module):
                 yield
         finally:
+            for module, config in own:
+                module.config = config
             for config, implementation in chosen:
                 config._attn_implementation_internal = implementation
+
+    def _unread(self, parts: Sequence[Sublayer]) -> list[Any]:
+        """The attention of every layer but these, where it looks up by itself how it computes."""
+        read = [part.attention for part in parts]
+        every = (part.attention for kind in KINDS for part in self._found(kind))
+        return [attention for attention in every if hasattr(attention, "config") and attention not in read]
 
     def run(self, batch: Batch, kind: str, encoded: Any) -> None:
         """Run one forced pass. ``encoded``: the states of the encoder, [B, S, C]."""
