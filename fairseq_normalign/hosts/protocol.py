@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from ..analysis.attention_batch import Inventory, Projections
 from ..errors import NormalignError
@@ -35,6 +36,25 @@ Pair = tuple[Line, Line]
 
 class OutOfMemory(NormalignError):
     """A batch needed more memory than there is."""
+
+
+def padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
+    """Return rows of indices as one tensor, padded on the right: [N, longest].
+
+    >>> padded([[5, 6], [7]], 1).tolist()
+    [[5, 6], [7, 1]]
+    """
+    longest = max(map(len, rows), default=0)
+    return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], dtype=torch.long)
+
+
+def rows_of(rows: Sequence[Sequence[int]]) -> Sequence[Tensor]:
+    """Return rows of indices as tensors, made at once: N tensors of their own lengths.
+
+    >>> [row.tolist() for row in rows_of([[5, 6], [], [7]])]
+    [[5, 6], [], [7]]
+    """
+    return torch.tensor([index for row in rows for index in row], dtype=torch.long).split([len(row) for row in rows])
 
 
 @dataclass(frozen=True)
@@ -79,21 +99,15 @@ class Batch:
 
     def decoder_input(self) -> Tensor:
         """Return the start symbols and the pieces of every target, right-padded: [N, len(start) + T]."""
-        front = len(self.start)
-        longest = max((len(target) for target in self.targets), default=0)
-        tokens = torch.full((len(self.targets), front + longest), self.pad, dtype=torch.long)
-        tokens[:, :front] = torch.tensor(self.start)
-        for row, target in enumerate(self.targets):
-            tokens[row, front : front + len(target)] = target
-        return tokens
+        start = torch.tensor(self.start, device=self.targets[0].device).expand(len(self.targets), -1)
+        return torch.cat([start, pad_sequence(list(self.targets), batch_first=True, padding_value=self.pad)], 1)
 
     def decoder_output(self) -> Tensor:
         """Return what each step has to output, the end of sentence last: [N, len(start) + T], right-padded."""
         tokens = self.decoder_input().roll(-1, dims=1)
         tokens[:, -1] = self.pad
-        for row, target in enumerate(self.targets):
-            tokens[row, self.first_step + len(target)] = self.end
-        return tokens
+        last = self.first_step + torch.tensor([len(target) for target in self.targets], device=tokens.device)
+        return tokens.scatter_(1, last.unsqueeze(1), self.end)
 
 
 class HostModel(Protocol):

@@ -8,6 +8,8 @@ head's slice of the output projection. The obvious way to the length of ``sum_h 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor
 
@@ -23,18 +25,26 @@ def transformed_gram(values: Tensor, out_weight: Tensor, heads: int) -> Tensor:
 
     values [B, S, H * D], out_weight [C, H * D] -> [B, S, H, H], ``G[b, s, h, g] = <f_h(x_s), f_g(x_s)>``.
     """
-    batch, length, width = values.shape
-    head_dim = width // heads
+    grams = []
+    for transformed in _transformed(values, out_weight, heads):
+        by_position = transformed.transpose(0, 1)  # [N, H, C]
+        grams.append(torch.bmm(by_position, by_position.transpose(1, 2)))
+    return torch.cat(grams).view(*values.shape[:2], heads, heads)
+
+
+def transformed_lengths(values: Tensor, out_weight: Tensor, heads: int) -> Tensor:
+    """Lengths ||f_h(x)||, without the inner products of different heads: values [B, S, H * D] -> [B, H, S]."""
+    lengths = torch.cat([one.norm(dim=2) for one in _transformed(values, out_weight, heads)], 1)  # [H, B * S]
+    return lengths.view(heads, *values.shape[:2]).transpose(0, 1)
+
+
+def _transformed(values: Tensor, out_weight: Tensor, heads: int) -> Iterator[Tensor]:
+    """Transformed vectors, some positions at a time: [H, N, C]."""
+    head_dim = values.size(2) // heads
     by_head = values.reshape(-1, heads, head_dim).transpose(0, 1)  # [H, B * S, D]
     project = out_weight.reshape(-1, heads, head_dim).permute(1, 2, 0)  # [H, D, C]
-    grams = [_gram(chunk, project) for chunk in by_head.split(POSITIONS_AT_ONCE, dim=1)]
-    return torch.cat(grams).view(batch, length, heads, heads)
-
-
-def _gram(by_head: Tensor, project: Tensor) -> Tensor:
-    """by_head [H, N, D], project [H, D, C] -> [N, H, H]."""
-    transformed = torch.bmm(by_head, project).transpose(0, 1)  # [N, H, C]
-    return torch.bmm(transformed, transformed.transpose(1, 2))
+    for chunk in by_head.split(POSITIONS_AT_ONCE, dim=1):
+        yield torch.bmm(chunk, project)
 
 
 def transformed_norms(gram: Tensor) -> Tensor:
@@ -85,7 +95,8 @@ class VectorNorms(LayerMethod):
 
     def by_head(self, attention: CrossAttention) -> Tensor:
         """-> [B, H, T, S]."""
-        return head_norms(attention.weights, self._gram(attention))
+        lengths = transformed_lengths(attention.values, attention.out_weight, attention.heads)
+        return attention.weights * lengths.unsqueeze(2)
 
     def both(self, attention: CrossAttention) -> tuple[Tensor, Tensor]:
         """-> [B, T, S], [B, H, T, S]."""

@@ -68,14 +68,19 @@ def alone(module: str, function: str, *arguments: object) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def run(command: list[str], processes: int = 1) -> dict[str, float]:
-    """Wall and CPU seconds and (of one process) peak megabytes of a command of ours, in one process or several."""
+def run(command: list[str], processes: int = 1, checkout: Path | None = None) -> dict[str, float]:
+    """Wall and CPU seconds and (of one process) peak megabytes of a command of ours, in one process or several.
+
+    ``checkout``: the folder of another version, whose command is run.
+    """
     start = [sys.executable, "-c", ONE_PROCESS]
     if processes > 1:
         start = [sys.executable, "-m", "fairseq_normalign.cli"]
         command = [*command, "--processes", str(processes)]
     before = time.perf_counter()
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    if checkout is not None:
+        environment["PYTHONPATH"] = str(checkout)
     done = subprocess.run([*start, *command], env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")

@@ -19,7 +19,7 @@ from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.vocabulary import TAGS, Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
 from ..options import ModelOptions
-from ..protocol import Batch, Hypothesis, Pair
+from ..protocol import Batch, Hypothesis, Pair, padded, rows_of
 from ..reading import evaluating
 from .loading import LoadedModels, dictionary_inventory, load_models
 from .model import FairseqModel, teacher_forcing
@@ -30,16 +30,13 @@ def encode_batch(
 ) -> Batch:
     """Return encoded pairs as a batch; ``task`` has the dictionaries, ``start`` is what the decoder is given first."""
     source, target = task.source_dictionary, task.target_dictionary
-    lengths = torch.tensor([len(line) for line, _ in pairs])
-    tokens = torch.full((len(pairs), int(lengths.max())), source.pad())
-    for row, (line, _) in enumerate(pairs):
-        tokens[row, : len(line)] = torch.tensor(line.indices)
-    tokens = tokens.to(device)
+    tokens = padded([line.indices for line, _ in pairs], source.pad()).to(device)
+    lengths = torch.tensor([len(line) for line, _ in pairs], device=device)
     return Batch(
-        encoder_input={"src_tokens": tokens, "src_lengths": lengths.to(device)},
+        encoder_input={"src_tokens": tokens, "src_lengths": lengths},
         source_tokens=tokens,
         source_padding=tokens.eq(source.pad()),
-        targets=[torch.tensor(line.indices, dtype=torch.long) for _, line in pairs],
+        targets=rows_of([line.indices for _, line in pairs]),
         rows=range(len(pairs)),
         start=start,
         end=task.frame().target_end[0],

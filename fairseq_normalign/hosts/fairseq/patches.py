@@ -37,7 +37,7 @@ OURS = ("models.transformer_normalign", "tasks.translation_normalign")
 
 def register() -> None:
     """Make fairseq know our models and tasks, and load checkpoints safely. Harmless when called again."""
-    with silenced_import():
+    with silenced_import(), statistics_later():
         import_fairseq()
     apply_patches()
     for name in OURS:
@@ -72,6 +72,38 @@ def silenced_import() -> Iterator[None]:
     finally:
         logging.root.setLevel(level)  # some modules of fairseq set it to DEBUG for the whole process
         logging.root.handlers[:] = handlers
+
+
+STATISTICS = ("scipy.stats", "sklearn", "sklearn.metrics")
+"""What two of fairseq's files, on tasks of classification, import for a few functions: half of its time to start."""
+
+
+@contextlib.contextmanager
+def statistics_later() -> Iterator[None]:
+    """While fairseq is imported, it gets functions of statistics that import their package when they are called.
+
+    Afterwards Python's table of modules is as it was. What the program has imported already stays.
+    """
+    given = {name: _Later(name) for name in STATISTICS if not sys.modules.keys() & {name, name.split(".")[0]}}
+    sys.modules.update(given)
+    try:
+        yield
+    finally:
+        for name, module in given.items():
+            if sys.modules.get(name) is module:
+                del sys.modules[name]
+
+
+class _Later(types.ModuleType):
+    """Stands for a module that nobody may need."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        whole = f"{self.__name__}.{name}"
+        if whole in STATISTICS:
+            return _Later(whole)
+        return lambda *args, **options: getattr(importlib.import_module(self.__name__), name)(*args, **options)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from ...text.subwords import MosesDetokenizer
 from ...text.vocabulary import TAGS
 from ...text.words import WordFinder, places_of, space_words, words_at
 from ..options import ModelOptions
-from ..protocol import Batch, Hypothesis, Pair
+from ..protocol import Batch, Hypothesis, Pair, padded, rows_of
 from .loading import library, load_model, load_tokenizer
 from .model import TransformersModel
 from .text import (
@@ -74,7 +74,7 @@ class TransformersModels:
             encoder_input={"input_ids": ids, "attention_mask": (~padding).long()},
             source_tokens=ids,
             source_padding=padding,
-            targets=[torch.tensor(line.indices, dtype=torch.long) for _, line in pairs],
+            targets=rows_of([line.indices for _, line in pairs]),
             rows=range(len(pairs)),
             start=self._start,
             end=self._end,
@@ -86,11 +86,8 @@ class TransformersModels:
     def _padded(self, lines: Sequence[Line]) -> tuple[torch.Tensor, torch.Tensor]:
         """Indices, padded on the right, and where they are padding: [B, S] each."""
         self._check_known([index for line in lines for index in line.indices], "encoder")
-        lengths = torch.tensor([len(line) for line in lines])
-        ids = torch.full((len(lines), int(lengths.max())), self._pad)
-        for row, line in enumerate(lines):
-            ids[row, : len(line)] = torch.tensor(line.indices)
-        device = self.models[0].device
+        lengths, device = torch.tensor([len(line) for line in lines]), self.models[0].device
+        ids = padded([line.indices for line in lines], self._pad)
         return ids.to(device), (torch.arange(ids.size(1)) >= lengths.unsqueeze(1)).to(device)
 
     def _check_known(self, indices: Sequence[int], side: str) -> None:
