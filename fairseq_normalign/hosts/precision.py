@@ -142,7 +142,8 @@ def packing_helps(columns: int, outputs: int) -> bool:
 
 def has_onednn() -> bool:
     """Whether this torch can multiply by weights that are packed for oneDNN."""
-    return torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled and hasattr(PACKED, PRODUCT)
+    mkldnn = torch.backends.mkldnn
+    return bool(mkldnn.is_available() and mkldnn.enabled and hasattr(PACKED, PRODUCT))
 
 
 def _seconds(product: Product, inputs: Tensor) -> float:

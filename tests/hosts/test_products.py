@@ -5,10 +5,12 @@ from __future__ import annotations
 import copy
 import functools
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from fairseq_normalign.align.aligner import Setup
 from fairseq_normalign.align.options import LoadOptions
@@ -102,3 +104,29 @@ def test_packed_products_can_be_copied(copied):
 @pytest.mark.parametrize("precision", ["auto", "int8"])
 def test_the_self_test_holds(precision):
     assert aligner(precision, self_test=True).align(PAIRS[:8])[0].links
+
+
+class Counted(TorchDispatchMode):
+    """Counts the operations on tensors by their names, reading a number out of a tensor and copying one included."""
+
+    def __init__(self):
+        super().__init__()
+        self.found = Counter()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.found[str(function)] += 1
+        return function(*args, **(kwargs or {}))
+
+
+def test_a_batch_takes_the_same_operations_however_many_pairs_it_holds():
+    """So nothing is copied from the device pair by pair."""
+    model = shared("float32", "1.1:awi,2:awo").forward
+    counts = []
+    for pairs in (PAIRS[:3], PAIRS[:3] * 8):
+        encoded = model.encode(pairs)
+        softs(shared("float32", "1.1:awi,2:awo"), pairs)
+        with Counted() as counted:
+            ((_, batch),) = model.batches(encoded)
+            model.reader.read(batch, model.expert.places)
+        counts.append(counted.found)
+    assert counts[0] == counts[1]

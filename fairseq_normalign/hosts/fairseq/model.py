@@ -145,8 +145,8 @@ def _attended(
         hidden = query.new_zeros(batch, 1, 1, length).masked_fill(key_padding_mask.bool()[:, None, None], -math.inf)
         mask = hidden if mask is None else mask + hidden
     if max(steps, length) >= FUSED_FROM:
-        by_head = [one.unflatten(0, (batch, heads)) for one in (q, k, v)]
-        mixed = scaled_dot_product_attention(*by_head, attn_mask=mask, scale=module.scaling).flatten(0, 1)
+        q, k, v = (one.unflatten(0, (batch, heads)) for one in (q, k, v))
+        mixed = scaled_dot_product_attention(q, k, v, attn_mask=mask, scale=module.scaling).flatten(0, 1)
     else:
         every = q.new_zeros(()) if mask is None else mask.expand(batch, heads, steps, length).flatten(0, 1)
         mixed = torch.baddbmm(every, q, k.transpose(1, 2), alpha=module.scaling).softmax(-1).bmm(v)
