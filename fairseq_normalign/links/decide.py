@@ -87,19 +87,16 @@ def decide(
         raise NormalignError(f"unknown symmetrization '{decision}'; choose one of {choices}")
     else:
         way = decision.removeprefix(AGREED)
-        by_target = links_of_sources(best_sources(agreed))
-        by_source = links_of_sources(best_sources(agreed.T))
-        links = symmetrize(by_target, _turned(by_source), way)
+        by_target = [(source, target) for target, source in enumerate(best_sources(agreed).tolist()) if source >= 0]
+        by_source = [(source, target) for source, target in enumerate(best_sources(agreed.T).tolist()) if target >= 0]
+        found = set(symmetrize(by_target, by_source, way))
         if backward is not None and way != "priority":
             # growing goes from left to right in the source, so a link can depend on which text is the source: those
             # are kept that join either way
-            same = set(_turned(symmetrize(by_source, _turned(by_target), way)))
-            links = [link for link in links if link in same]
+            first, second = ([(target, source) for source, target in links] for links in (by_source, by_target))
+            found &= {(source, target) for target, source in symmetrize(first, second, way)}
+        links = sorted(found)
     return [(source, target) for source, target in links if agreed[target, source] > floor], agreed
-
-
-def _turned(links: list[Link]) -> list[Link]:
-    return [(target, source) for source, target in links]
 
 
 def parse_decision(text: str) -> tuple[str, float]:

@@ -37,11 +37,9 @@ class _Growing:
     """An alignment that grows, and which words it covers."""
 
     def __init__(self, links: Iterable[Link]) -> None:
-        self.links: set[Link] = set()
-        self.sources: set[int] = set()
-        self.targets: set[int] = set()
-        for link in links:
-            self.add(link)
+        self.links = set(links)
+        self.sources = {source for source, _ in self.links}
+        self.targets = {target for _, target in self.links}
 
     def add(self, link: Link) -> None:
         self.links.add(link)
@@ -54,7 +52,8 @@ class _Growing:
 
     def beside(self, link: Link, neighbours: tuple[Link, ...]) -> bool:
         """Return whether one of the neighbours is linked."""
-        return any((link[0] + ds, link[1] + dt) in self.links for ds, dt in neighbours)
+        source, target = link
+        return not self.links.isdisjoint([(source + ds, target + dt) for ds, dt in neighbours])
 
     def sweep(self, candidates: set[Link], may_join: Callable[[Link], bool], *, once: bool = False) -> None:
         """Add the candidates that may join, in order, until nothing changes; what a sweep adds counts at once."""
