@@ -519,8 +519,8 @@ class Heads(Analysis):
                 roles = [f"position {place:+d}"] if share >= POSITIONAL else []
                 roles += ["rare words"] if rare >= max(RARE, 2 * chance) and chance > 0 else []
                 extra = (float(column[layer][head]) for column in self.extra.values())
-                figures = (confidence, f"{place:+d}", share, rare, chance, *extra, ", ".join(roles))
-                rows.append((layer + 1, head + 1, *figures))
+                figures = (f"{place:+d}", share, rare, chance)
+                rows.append((layer + 1, head + 1, confidence, *figures, *extra, ", ".join(roles)))
         columns = ("layer", "head", "confidence", "position", "share", "rare", "by chance", *self.extra, "function")
         return [Table("heads", columns, rows, "share: of maxima at that position; rare: on the two rarest pieces seen")]
 

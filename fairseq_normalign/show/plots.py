@@ -107,7 +107,7 @@ def draw_dispersion(found: Dispersion) -> Picture:
 def draw_categories(found: CategoryShares) -> Picture:
     """Figure 3: alpha and ||alpha f(x)|| by category and layer."""
     picture = Picture(1, 2)
-    seen = found.weights.any(axis=0)
+    seen = [bool(shares.any()) for shares in found.weights.T]
     for place, (table, title) in enumerate(((found.weights, "α"), (found.norms, "||α f(x)||"))):
         curves = zip(found.categories.names, table.T, seen, strict=True)
         by_layer(picture, place, {name: shares if there else None for name, shares, there in curves}, title)
@@ -242,8 +242,8 @@ def by_layer(
     for number, (name, values) in enumerate(curves.items()):
         if values is not None:
             layers = np.arange(1, len(values) + 1)
-            look = {"marker": markers[number % len(markers)], "color": COLOURS[number % len(COLOURS)]}
-            panel.plot(layers, values, label=plain_text(name), **look)
+            marker, colour = markers[number % len(markers)], COLOURS[number % len(COLOURS)]
+            panel.plot(layers, values, label=plain_text(name), marker=marker, color=colour)
             panel.set_xticks(layers)
     panel.set_xlabel("layer")
     panel.set_title(title, fontsize=9)
