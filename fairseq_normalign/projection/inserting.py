@@ -106,9 +106,7 @@ def project_markup(
     notes: list[Note] = []
     if marked.placeholders:
         texts, notes = _with_placeholders(marked, source, target_line, target, pair)
-    placed: list[tuple[int, str, str]] = []
-    elements = _place(marked, texts, gaps, placed)
-    notes += [Note(marked.tags[tag].raw, what, details) for tag, what, details in placed]
+    elements = _place(marked, texts, gaps, notes)
     alone = "no partner: placed as a tag that stands alone"
     notes += [Note(tag.raw, "unmatched", alone) for tag in marked.tags if tag.unmatched]
     enclosing = [element for element in elements[1:] if confidence and element.range[0] < element.range[1]]
@@ -336,11 +334,8 @@ class _Element:
         return bisect.bisect_left(self.own, end) - bisect.bisect_left(self.own, start)
 
 
-def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str, str]]) -> list[_Element]:
-    """Place every tag; return the element of the whole line, and after it that of each pair around words.
-
-    Adds (position of the tag, what, details) to ``notes``.
-    """
+def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[Note]) -> list[_Element]:
+    """Place every tag; return the element of the whole line, and after it that of each pair around words."""
     tags, words, pair = marked.tags, texts.source, texts.pair
     root = _Element(-1, "", (0, pair.source_length), (0, pair.target_length))
     elements = {-1: root}
@@ -356,7 +351,7 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
             elements[position], alone[position] = _Element(position, tag.name, span), []
             elements[tag.parent].children.append(elements[position])
             if words[span[0]][0] < tag.at or end < words[span[1] - 1][1]:
-                notes.append((position, "widened", "it was inside a word: put around the whole word"))
+                notes.append(Note(tags[position].raw, "widened", "it was inside a word: put around the whole word"))
         else:
             without_words.add(position)
             alone[tag.parent].append(position)
@@ -370,12 +365,14 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
             child.own = projected.own
             if not projected.ranges:
                 known = any(pair.targets[word] for word in range(*child.span))
-                notes.append((child.tag, *(_LOST if known else _UNALIGNED)))
+                notes.append(Note(tags[child.tag].raw, *(_LOST if known else _UNALIGNED)))
                 continue
             if projected.guessed:
-                notes.append((child.tag, "guessed", "its words have no link: put between their neighbours' words"))
+                notes.append(
+                    Note(tags[child.tag].raw, "guessed", "its words have no link: put between their neighbours' words")
+                )
             if projected.left_out:
-                notes.append((child.tag, "gap", f"{projected.left_out} linked words are outside"))
+                notes.append(Note(tags[child.tag].raw, "gap", f"{projected.left_out} linked words are outside"))
             child.range = projected.ranges[0]
             if child.span == around.span:
                 child.range = around.range
@@ -396,11 +393,13 @@ def _place(marked: Marked, texts: _Texts, gaps: str, notes: list[tuple[int, str,
             before = bisect.bisect_right(words, tag.at, key=_end)
             after = max(before, bisect.bisect_left(words, end, key=_start))
             if before < len(words) and words[before][0] < tag.at:
-                notes.append((position, "widened", "it was inside a word: put before it"))
+                notes.append(Note(tags[position].raw, "widened", "it was inside a word: put before it"))
                 after = before
             place, known = _by_neighbours(texts, tag.at, end, before, after)
             if not known:
-                notes.append((position, "unaligned", "no word of the line has a link: put at a proportional place"))
+                notes.append(
+                    Note(tags[position].raw, "unaligned", "no word of the line has a link: put at a proportional place")
+                )
             place = min(max(place, around.range[0]), around.range[1])
             child = around.children[max(0, bisect.bisect_left(starts, place) - 1)] if starts else root
             if child.range[0] < place < child.range[1] and starts:
@@ -450,9 +449,7 @@ def _is_punctuation(word: str) -> bool:
     return all(unicodedata.category(letter)[0] == "P" and letter not in _OPENING | _CLOSING for letter in word)
 
 
-def _apart(
-    elements: Sequence[_Element], tags: Sequence[Tag], notes: list[tuple[int, str, str]], empty: list[int]
-) -> list[_Element]:
+def _apart(elements: Sequence[_Element], tags: Sequence[Tag], notes: list[Note], empty: list[int]) -> list[_Element]:
     """Rule 3, for the pairs within one: those that are side by side in the end; the others are adopted by one of them.
     Those that have no word left go to ``empty``.
     """
@@ -486,14 +483,16 @@ def _apart(
             (max(second.range[0], cut), second.range[1]),
         )
         if lost % _NO_WORD:
-            notes.append((shrunk.tag, "cut", f"crosses another pair: {lost % _NO_WORD} linked words are outside"))
+            notes.append(
+                Note(tags[shrunk.tag].raw, "cut", f"crosses another pair: {lost % _NO_WORD} linked words are outside")
+            )
         for element in (left, right):
             if _has_words(element, *element.range):
                 heapq.heappush(waiting, (element.range[0], -element.range[1], element.tag, element))
             else:
                 element.range = 0, 0
                 empty.append(element.tag)
-                notes.append((element.tag, *_LOST))
+                notes.append(Note(tags[element.tag].raw, *_LOST))
                 for inner in element.adopted:
                     heapq.heappush(waiting, (inner.range[0], -inner.range[1], inner.tag, inner))
                 element.adopted = []
