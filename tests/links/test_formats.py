@@ -1,4 +1,5 @@
 import io
+import json
 import re
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.links.formats import WRITERS, Writer, in_step, open_alignment
+from fairseq_normalign.links.formats import WRITERS, AlignedPair, Writer, from_json, in_step, open_alignment, to_json
 from fairseq_normalign.links.gold import Gold, read_gold, read_links
 
 LINK = st.tuples(st.integers(0, 130), st.integers(0, 130), st.booleans())
@@ -68,22 +69,19 @@ def test_talp_against_an_obvious_reader(tmp_path_factory, pieces):
 
 
 def gold_of(text, tmp_path, **options):
-    path = tmp_path / "gold"
-    path.write_text(text, encoding="utf-8")
-    return read_gold(path, **options)
+    return read_gold(put(tmp_path, "gold", text), **options)
 
 
-def test_gold_holds_sure_links_among_the_possible():
-    gold = Gold(sure={(0, 0)}, possible={(1, 1)})
-    assert gold.possible == {(0, 0), (1, 1)}
+def put(folder, name, text):
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
 
 
 def test_naacl_in_the_wild(tmp_path):
     text = "0003 2 1 S\n0001 1 1 S 0.9\n1 1 1 P\n0001 2 2 P 1\n1 0 3 S\n0001 4 0 P\n0003 3 3\n0003 4 4 0.5\n"
-    first, second, third = gold_of(text, tmp_path)
-    assert first == Gold({(0, 0)}, {(0, 0), (1, 1)})  # sure wins; links to NULL are none
-    assert second == Gold(frozenset(), frozenset())
-    assert third == Gold({(1, 0), (2, 2), (3, 3)}, frozenset())
+    first = Gold({(0, 0)}, {(1, 1)})  # sure wins; links to NULL are none
+    assert first.possible == {(0, 0), (1, 1)}
+    assert gold_of(text, tmp_path) == [first, Gold((), ()), Gold({(1, 0), (2, 2), (3, 3)}, ())]
 
 
 def test_naacl_counted_from_zero_is_asked_for(tmp_path):
@@ -194,8 +192,7 @@ LOG = (
 
 
 def test_log_takes_the_best_hypothesis_in_the_order_of_ids(tmp_path):
-    path = tmp_path / "log"
-    path.write_text(LOG, encoding="utf-8")
+    path = put(tmp_path, "log", LOG)
     assert read_links(path) == [[(0, 0)], [(0, 0), (1, 1)]]
     assert read_back(path, nth=2) == [[], [(1, 0, True)]]
     with pytest.raises(NormalignError, match=r"no alignment number 3 for 2 sentences \(0, 1\)"):
@@ -203,16 +200,14 @@ def test_log_takes_the_best_hypothesis_in_the_order_of_ids(tmp_path):
 
 
 def test_log_with_a_missing_sentence(tmp_path):
-    path = tmp_path / "log"
-    path.write_text("A-2\t0-0\nA-0\t0-0\n", encoding="utf-8")
+    path = put(tmp_path, "log", "A-2\t0-0\nA-0\t0-0\n")
     with pytest.raises(NormalignError, match="no alignment number 1 for sentence 1; allow_missing=True"):
         read_links(path)
     assert read_back(path, allow_missing=True) == [[(0, 0, True)], [], [(0, 0, True)]]
 
 
 def test_log_whose_alignments_count_pieces(tmp_path):
-    path = tmp_path / "log"
-    path.write_text("S-0\tein Hund\nH-0\t-0.1\ta dog\nA-0\t0-0 2-1\n", encoding="utf-8")
+    path = put(tmp_path, "log", "S-0\tein Hund\nH-0\t-0.1\ta dog\nA-0\t0-0 2-1\n")
     with pytest.raises(NormalignError, match=r"log:3: link 2-1 is outside the 2 words of its S- line.*count pieces"):
         read_links(path)
 
@@ -224,8 +219,7 @@ MANY = "1-1 2-2\n" * 10
     ("text", "base"), [("0-1 3-2\n", 0), ("1-0\n", 0), (MANY, 1), ("2-3\n" * 9 + MANY, 1), ("\n\n", None)]
 )
 def test_base_from_the_indices(tmp_path, text, base):
-    path = tmp_path / "links"
-    path.write_text(text, encoding="utf-8")
+    path = put(tmp_path, "links", text)
     with open_alignment(path) as file:
         list(in_step([file]))
         assert file.base == base
@@ -233,16 +227,14 @@ def test_base_from_the_indices(tmp_path, text, base):
 
 @pytest.mark.parametrize("text", ["1-1\n", "1-1 2-2\n" * 9, "2-3\n" * 50 + MANY])
 def test_base_that_does_not_show_is_asked_for(tmp_path, text):
-    path = tmp_path / "links"
-    path.write_text(text, encoding="utf-8")
+    path = put(tmp_path, "links", text)
     with pytest.raises(NormalignError, match=r"does it count words from 0 or 1.*say base=0 or base=1"):
         read_links(path)
     assert read_links(path, base=1)[0] in ([(0, 0)], [(0, 0), (1, 1)], [(1, 2)])
 
 
 def test_a_zero_after_the_file_was_taken_to_count_from_one(tmp_path):
-    path = tmp_path / "links"
-    path.write_text(MANY * 200 + "0-1\n", encoding="utf-8")
+    path = put(tmp_path, "links", MANY * 200 + "0-1\n")
     with pytest.raises(
         NormalignError, match=r"links:2001: link 0-1 has an index 0, but the file is taken to count from 1"
     ):
@@ -254,13 +246,9 @@ def test_a_zero_after_the_file_was_taken_to_count_from_one(tmp_path):
     [("0-0 2-1", 0, False), ("1-1 3-2", 1, False), ("0-0 1-2", 0, True), ("1-1 2-3", 1, True)],
 )
 def test_lengths_settle_base_and_direction(tmp_path, links, base, reverse):
-    (tmp_path / "links").write_text(links + "\n", encoding="utf-8")
-    (tmp_path / "source").write_text("a b c\n", encoding="utf-8")
-    (tmp_path / "target").write_text("d e\n", encoding="utf-8")
-    expected = [[(0, 0), (2, 1)]]
-    paths = {"source": tmp_path / "source", "target": tmp_path / "target"}
-    assert read_links(tmp_path / "links", **paths) == expected
-    assert read_links(tmp_path / "links", base=base, reverse=reverse) == expected
+    path = put(tmp_path, "links", f"{links}\n")
+    texts = {"source": put(tmp_path, "source", "a b c\n"), "target": put(tmp_path, "target", "d e\n")}
+    assert read_links(path, **texts) == read_links(path, base=base, reverse=reverse) == [[(0, 0), (2, 1)]]
 
 
 def test_writer_asks_what_to_do_with_possible_links():
@@ -270,3 +258,59 @@ def test_writer_asks_what_to_do_with_possible_links():
     assert written("fairseq", [[(0, 1, False), (2, 2, True)]], possible="drop") == "A-0\t2-2\n"
     with pytest.raises(NormalignError, match="choose one of pharaoh, talp, ids, tsinghua, naacl, rwth, fairseq"):
         Writer(io.StringIO(), "giza")
+
+
+# -- JSON lines --------------------------------------------------------------------------------------------------------
+
+PAIR = AlignedPair(
+    "das Haus", "the house", [(0, 3), (4, 8)], [(0, 3), (4, 9)], [(0, 0, True), (1, 1, False)], {(0, 0): 0.5}
+)
+
+
+def test_there_and_back():
+    assert from_json(to_json(PAIR), "x:1") == PAIR
+
+
+@given(st.sets(st.tuples(st.integers(0, 3), st.integers(0, 3), st.booleans()), max_size=6), st.text(), st.text())
+def test_any_links_and_texts_there_and_back(links, source, target):
+    unique = {link[:2]: link for link in sorted(links)}
+    spans = [[(n, n + 1) for n in range(min(4, len(text)))] for text in (source, target)]
+    kept = [link for link in sorted(unique.values()) if link[0] < len(spans[0]) and link[1] < len(spans[1])]
+    pair = AlignedPair(source, target, spans[0], spans[1], kept)
+    assert from_json(to_json(pair), "x:1") == pair
+    assert "\n" not in to_json(pair)
+
+
+def test_read_as_any_alignment_file(tmp_path):
+    path = put(tmp_path, "a.jsonl", f"{to_json(PAIR)}\n" * 3)
+    with open_alignment(path) as file:
+        (blocks,) = in_step([file])
+        assert file.signature == "jsonl,base:0,source-target"
+    assert list(blocks[0].sentences()) == [[(0, 0, True), (1, 1, False)]] * 3
+
+
+def changed(**values):
+    return json.dumps({**json.loads(to_json(PAIR)), **values})
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{", "a:7: '{' is not a line of JSON"),
+        ("[]", "'normalign' is None; version 1"),
+        (changed(normalign=2), "'normalign' is 2; version 1"),
+        (changed(source=None), "'source' and 'target' have to be texts"),
+        (changed(source_words=3), "'source_words' has to be a list"),
+        (changed(source_words=[[0, 3], [2, 8]]), "is no range of characters"),
+        (changed(target_words=[[0, 30]]), "is no range of characters"),
+        (changed(links=[{"source": 0}]), "is not a link with 'source' and 'target'"),
+        (changed(links=[{"source": 0, "target": 2}]), "link 0-2 is out of range: 2 and 2 words"),
+        (changed(links=[{"source": True, "target": 1}]), "is not a link"),
+        (changed(links=[{"source": 0, "target": 0, "confidence": 2}]), "'confidence' is from 0 to 1"),
+        (changed(links=[{"source": 0, "target": 0, "sure": 1}]), "'sure' true or false"),
+        ("[" * 100_000, "is not a line of JSON"),
+    ],
+)
+def test_what_is_not_such_a_line_is_refused(line, message):
+    with pytest.raises(NormalignError, match=message):
+        from_json(line, "a:7")
