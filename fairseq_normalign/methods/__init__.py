@@ -1,7 +1,7 @@
 """How much each source position gives to each target step: one file per method. torch only, no fairseq."""
 
 from . import block, erasure, gradients, norms, relevance, rollout  # each registers itself
-from .records import Attention, AttentionBlock, CrossAttention
+from .records import Attention, AttentionBlock
 from .registry import METHODS, BlockMethod, LayerMethod, Method, ModelMethod, get_method, method_class, register_method
 
 __all__ = [
@@ -9,7 +9,6 @@ __all__ = [
     "Attention",
     "AttentionBlock",
     "BlockMethod",
-    "CrossAttention",
     "LayerMethod",
     "Method",
     "ModelMethod",

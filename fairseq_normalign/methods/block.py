@@ -12,25 +12,25 @@ the values and, in pre-norm, that of the LayerNorm before them.
 
 from __future__ import annotations
 
+from typing import Literal, get_args
+
 import torch
 from torch import Tensor
 from torch.nn.functional import linear
 
-from ..errors import NormalignError
 from .norms import head_norms, transformed_gram, vector_norms
 from .records import AttentionBlock
 from .registry import BlockMethod, register_method
 
-VARIANTS = ("attn", "attn+res", "attn+res+ln")
+Variant = Literal["attn", "attn+res", "attn+res+ln"]
+VARIANTS: tuple[Variant, ...] = get_args(Variant)
 """How much of the block counts: the attention, with its residual connection, with its LayerNorm."""
 
 
 class BlockView:
     """A block under one variant: everything it adds, as linear images of its recorded tensors."""
 
-    def __init__(self, block: AttentionBlock, variant: str = "attn+res+ln") -> None:
-        if variant not in VARIANTS:
-            raise NormalignError(f"unknown variant '{variant}' of the block; choose one of {', '.join(VARIANTS)}")
+    def __init__(self, block: AttentionBlock, variant: Variant = "attn+res+ln") -> None:
         self.block = block
         self.attention = block.attention
         self.is_self = block.kind != "cross"
@@ -118,7 +118,7 @@ def _by_head(values: Tensor, heads: int) -> Tensor:
     return values.unflatten(-1, (heads, -1)).transpose(1, 2)
 
 
-def block_norms(block: AttentionBlock, variant: str = "attn+res+ln") -> tuple[Tensor, Tensor]:
+def block_norms(block: AttentionBlock, variant: Variant = "attn+res+ln") -> tuple[Tensor, Tensor]:
     """How much each position gives to each output of the block: lengths [B, T, S], and the residual's [B, T].
 
     In self-attention the residual is counted to its own position, and the second is zero; in attention over the encoder
@@ -127,7 +127,7 @@ def block_norms(block: AttentionBlock, variant: str = "attn+res+ln") -> tuple[Te
     return BlockView(block, variant).norms()
 
 
-def mixing_ratio(block: AttentionBlock, variant: str = "attn+res+ln") -> Tensor:
+def mixing_ratio(block: AttentionBlock, variant: Variant = "attn+res+ln") -> Tensor:
     """How much of each output is mixed in from elsewhere, against what is kept of its own input: [B, T] in [0, 1].
 
     ``||context|| / (||context|| + ||preserved||)``, vectors summed before their length is taken. In attention over the
@@ -152,9 +152,7 @@ def decomposition_error(block: AttentionBlock) -> float:
 class BlockNorms(BlockMethod):
     """The length of the vector each source position adds, after the residual connection and LayerNorm."""
 
-    def __init__(self, variant: str = "attn+res+ln") -> None:
-        if variant not in VARIANTS:
-            raise NormalignError(f"unknown variant '{variant}' of the block; choose one of {', '.join(VARIANTS)}")
+    def __init__(self, variant: Variant = "attn+res+ln") -> None:
         self.variant = variant
 
     def layer(self, record: AttentionBlock) -> Tensor:

@@ -6,18 +6,16 @@ The slow reference, with one run of the model for each source piece; every run s
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from ..errors import NormalignError
 from .records import ModelView
 from .registry import ModelMethod, register_method
 
 POSITIONS_AT_ONCE = 4096
 """Positions (source and target) of the copies that run together."""
-
-WAYS = ("zero", "remove")
 
 
 @register_method("erasure")
@@ -30,9 +28,7 @@ class Erasure(ModelMethod):
 
     signed = True
 
-    def __init__(self, how: str = "zero") -> None:
-        if how not in WAYS:
-            raise NormalignError(f"method 'erasure': how is '{how}'; choose one of {', '.join(WAYS)}")
+    def __init__(self, how: Literal["zero", "remove"] = "zero") -> None:
         self.how = how
 
     def run(self, view: ModelView, layers: Sequence[int]) -> Tensor:

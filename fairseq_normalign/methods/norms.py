@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from .records import CrossAttention
+from .records import Attention
 from .registry import LayerMethod, register_method
 
 POSITIONS_AT_ONCE = 1024
@@ -69,7 +69,7 @@ def _root(squared: Tensor) -> Tensor:
     return squared.clamp_min(0).sqrt()
 
 
-def decomposition_error(attention: CrossAttention) -> float:
+def decomposition_error(attention: Attention) -> float:
     """Largest distance between the layer's output and the sum of its transformed vectors plus the output bias.
 
     The self-check: what the lengths are taken of must add up to what the layer returned.
@@ -89,22 +89,22 @@ def decomposition_error(attention: CrossAttention) -> float:
 class VectorNorms(LayerMethod):
     """The length of the vector added for each source position, heads summed first; of one head when asked."""
 
-    def layer(self, attention: CrossAttention) -> Tensor:
+    def layer(self, attention: Attention) -> Tensor:
         """-> [B, T, S]."""
         return vector_norms(attention.weights, self._gram(attention))
 
-    def by_head(self, attention: CrossAttention) -> Tensor:
+    def by_head(self, attention: Attention) -> Tensor:
         """-> [B, H, T, S]."""
         lengths = transformed_lengths(attention.values, attention.out_weight, attention.heads)
         return attention.weights * lengths.unsqueeze(2)
 
-    def both(self, attention: CrossAttention) -> tuple[Tensor, Tensor]:
+    def both(self, attention: Attention) -> tuple[Tensor, Tensor]:
         """-> [B, T, S], [B, H, T, S]."""
         gram = self._gram(attention)
         return vector_norms(attention.weights, gram), head_norms(attention.weights, gram)
 
     @staticmethod
-    def _gram(attention: CrossAttention) -> Tensor:
+    def _gram(attention: Attention) -> Tensor:
         return transformed_gram(attention.values, attention.out_weight, attention.heads)
 
 
@@ -112,10 +112,10 @@ class VectorNorms(LayerMethod):
 class AttentionWeights(LayerMethod):
     """The attention weight alpha, mean over heads; of one head when asked."""
 
-    def layer(self, attention: CrossAttention) -> Tensor:
+    def layer(self, attention: Attention) -> Tensor:
         """-> [B, T, S]."""
         return attention.weights.mean(dim=1)
 
-    def by_head(self, attention: CrossAttention) -> Tensor:
+    def by_head(self, attention: Attention) -> Tensor:
         """-> [B, H, T, S]."""
         return attention.weights

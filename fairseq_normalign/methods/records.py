@@ -45,10 +45,6 @@ class Attention:
         return widened(self)
 
 
-CrossAttention = Attention
-"""The attention over the encoder, which most methods read."""
-
-
 @dataclass(frozen=True)
 class Norm:
     """A LayerNorm: ``weight * (inputs - mean) / std + bias``, mean and std over the channels of each position."""

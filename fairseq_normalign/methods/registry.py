@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar, get_args, get_type_hints
 
 from torch import Tensor
 
@@ -121,7 +121,9 @@ def get_method(spec: str) -> Method:
 
 
 def _options(cls: type[Method], text: str) -> dict[str, object]:
+    """The keyword arguments that are written in ``text``; their type says what they may be."""
     known = {name: p.default for name, p in inspect.signature(cls).parameters.items() if p.kind is not p.VAR_KEYWORD}
+    types = get_type_hints(cls.__init__) if text else {}
     options: dict[str, object] = {}
     for part in filter(None, text.split(",")):
         key, sign, value = part.partition("=")
@@ -133,4 +135,7 @@ def _options(cls: type[Method], text: str) -> dict[str, object]:
         except ValueError:
             kind = {"int": "a whole number", "float": "a number"}.get(type(known[key]).__name__, "text")
             raise NormalignError(f"method '{cls.name}': {key} is {kind}, not '{value}'") from None
+        choices = get_args(types.get(key))  # of a Literal
+        if choices and value not in choices:
+            raise NormalignError(f"method '{cls.name}': {key} is '{value}'; choose one of {', '.join(choices)}")
     return options

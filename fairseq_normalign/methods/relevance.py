@@ -12,6 +12,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -151,8 +152,6 @@ class AlphaBeta(Rule):
 
 POSITIONS_AT_ONCE = 4096
 """Starting steps times positions (source and target, of all sentences) that are propagated together."""
-
-RULES = ("epsilon", "alpha-beta")
 
 
 @dataclass(frozen=True)
@@ -308,9 +307,9 @@ class LayerwiseRelevance(ModelMethod):
 
     signed = True
 
-    def __init__(self, rule: str = "epsilon", epsilon: float = 1e-6, alpha: float = 0.5) -> None:
-        if rule not in RULES:
-            raise NormalignError(f"method 'relevance': no rule '{rule}'; choose one of {', '.join(RULES)}")
+    def __init__(
+        self, rule: Literal["epsilon", "alpha-beta"] = "epsilon", epsilon: float = 1e-6, alpha: float = 0.5
+    ) -> None:
         self.rule: Rule = AlphaBeta(alpha) if rule == "alpha-beta" else Epsilon(epsilon)
 
     def run(self, view: ModelView, layers: Sequence[int]) -> Tensor:

@@ -15,19 +15,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from ..errors import NormalignError
 from .block import BlockView
 from .records import AttentionBlock, ModelView, Transformer
 from .registry import ModelMethod, register_method
 
 VALUES_AT_ONCE = 2**23
 """Numbers in the vectors [B, t, S, C] of some steps that exist at the same time."""
-
-MEASURES = ("distance", "norm")
 
 Shares = tuple[Tensor, Tensor]
 """Shares of the positions [B, T, S] and of the residual [B, T] (zero in self-attention); they add up to one."""
@@ -136,9 +134,7 @@ class Rollout(_Rollout):
     ``measure``: of a block's contributions, ``distance`` as in ALTI+, or the ``norm`` of vectors.
     """
 
-    def __init__(self, measure: str = "distance") -> None:
-        if measure not in MEASURES:
-            raise NormalignError(f"method 'rollout': no measure '{measure}'; choose one of {', '.join(MEASURES)}")
+    def __init__(self, measure: Literal["distance", "norm"] = "distance") -> None:
         self.measure = measure
 
     def shares(self, block: AttentionBlock) -> Shares:

@@ -3,7 +3,6 @@ import dataclasses
 import pytest
 import torch
 
-from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
 from fairseq_normalign.methods.block import (
     VARIANTS,
@@ -130,8 +129,3 @@ def test_without_layer_norm_the_block_gives_what_norms_give(blocks):
 
 def test_no_hook_stays_behind(model, blocks):
     assert not any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
-
-
-def test_unknown_variant_lists_the_known():
-    with pytest.raises(NormalignError, match=r"attn\+res\+ln"):
-        BlockNorms("attn+ln")

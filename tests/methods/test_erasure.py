@@ -1,8 +1,5 @@
-import pytest
 import torch
 
-from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.methods import erasure
 from fairseq_normalign.methods.erasure import Erasure
 
 
@@ -44,14 +41,3 @@ def test_removal_equals_a_shorter_sentence(model, view, batch):
         for place in range(len(source)):
             loss = whole - scored(model, torch.cat([source[:place], source[place + 1 :]]), target)
             torch.testing.assert_close(found[number, : len(target) + 1, first + place], loss)
-
-
-def test_copies_in_one_run_or_in_many(view, monkeypatch):
-    together = Erasure().run(view, [])
-    monkeypatch.setattr(erasure, "POSITIONS_AT_ONCE", 1)
-    torch.testing.assert_close(Erasure().run(view, []), together)
-
-
-def test_unknown_way_lists_the_known():
-    with pytest.raises(NormalignError, match="zero, remove"):
-        Erasure("mask")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from tiny_models import make_batch, soft_alignments, tiny_batch, tiny_transformer
+from tiny_models import dictionary, make_batch, soft_alignments, tiny_batch, tiny_transformer
 
 from fairseq_normalign.align.options import AlignmentOptions
 from fairseq_normalign.errors import NormalignError
@@ -30,6 +30,17 @@ def test_a_pair_alone_is_the_pair_in_a_batch(name, model):
     method = QUICK.get(name, name)
     together = soft_alignments([model], batch, method, None)[1]
     np.testing.assert_allclose(soft_alignments([model], alone, method, None)[0], together, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["erasure", "saliency", "relevance"])
+def test_copies_and_steps_in_one_run_or_in_many(name):
+    """A batch of long pairs is computed in parts, a pair alone at once."""
+    words = dictionary()
+    sources = torch.randint(words.nspecial, len(words), (12, 40), generator=torch.Generator().manual_seed(1))
+    model = tiny_transformer(layers=1)
+    many, one = (make_batch(sources[:n], list(sources[:n, :20]), range(n), words) for n in (12, 1))
+    together, (alone,) = soft_alignments([model], many, name)[0], soft_alignments([model], one, name)
+    np.testing.assert_allclose(together, alone, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", sorted(METHODS))
@@ -91,7 +102,13 @@ def test_options_of_a_method_are_in_its_name():
         ("smoothgrad:n=many", "n is a whole number, not 'many'"),
         ("weights:n=3", "no option 'n=3'; its options and defaults: none"),
         ("smoothgrad:n", "no option 'n'"),
-        ("erasure:how=", "choose one of zero, remove"),
+        ("smoothgrad:n=0", "n is 0; it is a whole number from 1 to 10000"),
+        ("integrated-gradients:n=0", "n is 0; it is a whole number from 1 to 10000"),
+        ("smoothgrad:sigma=-1", "sigma is -1.0; it is a number from 0 on"),
+        ("erasure:how=", "how is ''; choose one of zero, remove"),
+        ("block:variant=attn+ln", r"variant is 'attn\+ln'; choose one of attn, attn\+res, attn\+res\+ln"),
+        ("rollout:measure=cosine", "measure is 'cosine'; choose one of distance, norm"),
+        ("relevance:rule=gamma", "rule is 'gamma'; choose one of epsilon, alpha-beta"),
     ],
 )
 def test_a_wrong_name_or_option_is_one_clear_line(spec, message):

@@ -2,13 +2,10 @@ import pytest
 import torch
 from tiny_models import tiny_transformer, tiny_view
 
-from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.methods import relevance
 from fairseq_normalign.methods.records import KINDS
 from fairseq_normalign.methods.relevance import (
     AlphaBeta,
     Epsilon,
-    LayerwiseRelevance,
     conservation_error,
     head_relevance,
     propagate,
@@ -122,15 +119,6 @@ def test_lxt_agrees_where_it_has_the_same_rule():
     torch.testing.assert_close(ours[0], theirs, atol=1e-4, rtol=1e-4)  # its stabilizer is fixed at 1e-6
 
 
-def test_steps_together_or_apart(view, monkeypatch):
-    together = propagate(view, AlphaBeta())
-    monkeypatch.setattr(relevance, "POSITIONS_AT_ONCE", 1)
-    apart = propagate(view, AlphaBeta())
-    torch.testing.assert_close(apart.source, together.source)
-    for kind in KINDS:
-        torch.testing.assert_close(apart.heads[kind], together.heads[kind])
-
-
 def test_relevance_of_heads(view):
     found = propagate(view, AlphaBeta())
     heads = head_relevance(found, view.steps)
@@ -146,8 +134,3 @@ def test_all_relevance_that_reaches_the_source_went_through_the_heads(view):
     """Attention over the encoder is the only way there; its value biases send back what they get."""
     found = propagate(view, AlphaBeta())
     torch.testing.assert_close(found.heads["cross"].sum((0, -1)), found.source.sum(-1))
-
-
-def test_unknown_rule_lists_the_known():
-    with pytest.raises(NormalignError, match="epsilon, alpha-beta"):
-        LayerwiseRelevance("gamma")

@@ -1,8 +1,7 @@
 import pytest
 import torch
+from tiny_models import dictionary, make_batch, tiny_transformer, tiny_view
 
-from fairseq_normalign.errors import NormalignError
-from fairseq_normalign.methods import rollout
 from fairseq_normalign.methods.block import BlockView
 from fairseq_normalign.methods.rollout import (
     AttentionRollout,
@@ -92,18 +91,19 @@ def test_distances_by_hand(view):
                 torch.testing.assert_close(found, expected, atol=1e-7, rtol=1e-6)
 
 
-def test_steps_together_or_apart(view, monkeypatch):
-    record = view.record()
-    together = Rollout().reach(record).source
-    monkeypatch.setattr(rollout, "VALUES_AT_ONCE", 1)
-    torch.testing.assert_close(Rollout().reach(record).source, together)
+def test_steps_of_long_pairs_that_are_taken_in_parts():
+    """Two pairs of 740 pieces on each side need more vectors than are kept at the same time; one pair does not."""
+    words = dictionary()
+    sources = torch.randint(words.nspecial, len(words), (2, 740), generator=torch.Generator().manual_seed(1))
+    batches = [make_batch(sources[:n], list(sources[:n]), range(n), words) for n in (1, 2)]
+    model = tiny_transformer(layers=1)
+    alone, together = (tiny_view(model, batch) for batch in batches)
+    with alone as one:
+        expected = Rollout().reach(one.record()).source[:, 0]
+    with together as both:
+        torch.testing.assert_close(Rollout().reach(both.record()).source[:, 0], expected)
 
 
 def test_layers_are_those_asked_for(view):
     every = Rollout().run(view, [0, 1])
     torch.testing.assert_close(Rollout().run(view, [1])[0], every[1])
-
-
-def test_unknown_measure_lists_the_known():
-    with pytest.raises(NormalignError, match="distance, norm"):
-        Rollout("cosine")

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 from fairseq.data import Dictionary
+from fairseq.models import ARCH_CONFIG_REGISTRY, ARCH_MODEL_REGISTRY
 from fairseq.models.transformer import TransformerModel
-from fairseq.models.transformer.transformer_legacy import base_architecture
 
 from fairseq_normalign.align.reader import Reader
 from fairseq_normalign.hosts.fairseq.host import FairseqModel
@@ -27,7 +27,9 @@ def dictionary() -> Dictionary:
     return words
 
 
-def tiny_transformer(*, pre_norm: bool = False, layers: int = 2, seed: int = 1, **options) -> TransformerModel:
+def tiny_transformer(
+    *, arch: str = "transformer", pre_norm: bool = False, layers: int = 2, seed: int = 1, **options
+) -> TransformerModel:
     """8 channels (12 in the encoder's feed-forward), 2 heads, float64, evaluation mode."""
     args = Namespace(
         encoder_embed_dim=8,
@@ -42,9 +44,11 @@ def tiny_transformer(*, pre_norm: bool = False, layers: int = 2, seed: int = 1, 
         dropout=0.3,
         **options,
     )
-    base_architecture(args)
+    ARCH_CONFIG_REGISTRY[arch](args)
     words = dictionary()
-    model = TransformerModel.build_model(args, SimpleNamespace(source_dictionary=words, target_dictionary=words))
+    model = ARCH_MODEL_REGISTRY[arch].build_model(
+        args, SimpleNamespace(source_dictionary=words, target_dictionary=words)
+    )
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
