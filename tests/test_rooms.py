@@ -47,7 +47,7 @@ BY_STRING = {
     "requirements.py": "whether fairseq is there",
     "cli/__init__.py": "the verb that is asked for",
     "hosts/__init__.py": "the host that a path belongs to",
-    "hosts/fairseq/checkpoints.py": "numpy's module under its old and new name",
+    "hosts/fairseq/__init__.py": "packages of statistics, when a function of theirs is called",
     "hosts/fairseq/patches.py": "the models and tasks that fairseq has to know, as its own --user-dir imports them",
     "hosts/transformers/loading.py": "whether torchaudio can be imported",
 }

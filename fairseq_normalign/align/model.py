@@ -11,8 +11,8 @@ import numpy as np
 
 from ..analysis.decisions import PairDecisions, decisions_of
 from ..errors import note
-from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, HostModel, OutOfMemory, Pair
-from ..hosts.reading import enough_memory
+from ..hosts.protocol import EMPTY, NO_MEMORY, TOO_LONG, Batch, OutOfMemory, Pair
+from ..hosts.reading import ReadModel, enough_memory
 from ..jobs import Count, TextPair, nobody
 from ..links.decide import Link, decide, normalized
 from ..links.experts import Expert
@@ -134,7 +134,7 @@ class Model:
         self.options = options
         self.max_tokens = max_tokens
         self.level = level
-        self.models: list[HostModel] = list(host.models)
+        self.models: list[ReadModel] = list(host.models)
         self.reader = Reader(self.models, check=options.self_test)
         self.expert = options.expert(self.layers)
         sides = [model.max_positions for model in self.models]

@@ -16,7 +16,8 @@ import torch
 from torch import Tensor
 
 from ..errors import NormalignError
-from ..hosts.protocol import Batch, HostModel, Record
+from ..hosts.protocol import Batch, Record
+from ..hosts.reading import ReadModel
 from ..links.readings import EACH, Place
 from ..methods import Attention, BlockMethod, Method, ModelMethod, get_method
 from ..methods.norms import decomposition_error
@@ -33,7 +34,7 @@ TOLERANCE = {torch.float16: 2e-2, torch.bfloat16: 1e-1, torch.int8: 1e-1}
 class Reader:
     """Reads batches from one model or an ensemble, and keeps the time that each method took."""
 
-    def __init__(self, models: Sequence[HostModel], *, check: bool = False) -> None:
+    def __init__(self, models: Sequence[ReadModel], *, check: bool = False) -> None:
         """``check``: verify on every batch and layer that what is read adds up to what the model computed."""
         self.models = list(models)
         self.check = check
@@ -91,7 +92,7 @@ class Reader:
         return f"decoder layer {place.layer + 1}" if self.method(place.method).layerwise else place.method
 
     def _one_model(
-        self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: object
+        self, model: ReadModel, batch: Batch, places: Sequence[Place], encoded: object
     ) -> dict[Place, Tensor]:
         """-> [N, steps, S] for each place, [N, H, steps, S] where every head was asked for."""
         of_layers = [place for place in places if isinstance(self.method(place.method), ReadsLayer)]
@@ -104,7 +105,7 @@ class Reader:
             found |= self._read_whole(model, batch, name, group)
         return found
 
-    def _read_whole(self, model: HostModel, batch: Batch, name: str, places: Sequence[Place]) -> dict[Place, Tensor]:
+    def _read_whole(self, model: ReadModel, batch: Batch, name: str, places: Sequence[Place]) -> dict[Place, Tensor]:
         method = self.method(name)
         assert isinstance(method, ModelMethod)
         if any(place.head is not None for place in places):
@@ -117,7 +118,7 @@ class Reader:
         return dict(zip(places, soft, strict=True))
 
     def _read_layers(
-        self, model: HostModel, batch: Batch, places: Sequence[Place], encoded: object
+        self, model: ReadModel, batch: Batch, places: Sequence[Place], encoded: object
     ) -> dict[Place, Tensor]:
         names = list(dict.fromkeys(place.method for place in places))
         blocks = any(isinstance(self.method(name), BlockMethod) for name in names)
@@ -187,7 +188,7 @@ def check_finite(soft: Tensor, batch: Batch, place: str) -> None:
             )
 
 
-def check_parts(model: HostModel, layer: int, attention: Attention) -> None:
+def check_parts(model: ReadModel, layer: int, attention: Attention) -> None:
     """Raise an error if the transformed vectors and the output bias do not add up to what the layer returned."""
     error = relative_error(attention)
     if not error <= TOLERANCE.get(model.precision, 1e-4):

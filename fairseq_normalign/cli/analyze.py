@@ -43,7 +43,6 @@ from .link_files import alignment_files, drawing, layouts, reading_of
 
 if TYPE_CHECKING:
     from ..align.observing import Observer
-    from ..hosts.observer import OneSided
     from ..jobs import TextPair
 
 WHAT = ("dispersion", "singular", "categories", "relation", "frequency", "mixing", "heads")
@@ -130,19 +129,9 @@ def _observer(args: Options) -> Observer:
     """Load the model: a masked language model, or one that translates."""
     from ..align.aligner import load_aligner, model_options
     from ..align.observing import PairObserver
-    from ..hosts import host_of
+    from ..hosts import load_masked
 
-    masked: OneSided | None = None
-    host, options = host_of(str(args.path)), model_options(args)
-    if host == "transformers":
-        from ..hosts.transformers.transformers_lm import BertObserver, is_bert
-
-        if is_bert(args.path):
-            masked = BertObserver(args.path, device=options.device, max_tokens=args.max_tokens)
-    elif host == "fairseq":
-        from ..hosts.fairseq.fairseq_lm import masked_observer
-
-        masked = masked_observer(options, args.text(), max_tokens=args.max_tokens)
+    masked = load_masked(model_options(args), args.text(), max_tokens=args.max_tokens)
     if masked is not None:
         if args.attention not in (None, "encoder"):
             raise NormalignError(f"--attention {args.attention}: a masked language model has the encoder's only")

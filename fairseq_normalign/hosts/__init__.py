@@ -12,6 +12,7 @@ from ..text.vocabulary import TAGS
 
 if TYPE_CHECKING:
     from ..text.options import TextOptions
+    from .observer import OneSided
     from .options import ModelOptions
     from .protocol import LoadedModel
 
@@ -41,14 +42,20 @@ def load_host(
 ) -> LoadedModel:
     """Load the model that ``model`` names by the host it belongs to, ready to read lines as ``text`` says.
 
-    ``forward``: the same model, loaded for the other direction.
+    ``forward``: the same model, loaded for the other direction; what both directions share is not loaded again.
     """
-    host = host_of(model.path)
-    module = importlib.import_module(f"{__name__}.{host}.host")
-    if forward is not None and host == "fairseq":
-        loaded: LoadedModel = module.load_reversed(model, text, forward, tags=tags)
-    else:
-        loaded = module.load(model, text, tags=tags)
+    module = importlib.import_module(f"{__name__}.{host_of(model.path)}.host")
+    loaded: LoadedModel = module.load(model, text, tags=tags, forward=forward)
     for one in loaded.models:
         one.compute_in(model.precision)
+    return loaded
+
+
+def load_masked(model: ModelOptions, text: TextOptions, *, max_tokens: int) -> OneSided | None:
+    """Load the masked language model that ``model`` names; None: what it names is none."""
+    host = host_of(model.path)
+    if host == "marian":
+        return None
+    module = importlib.import_module(f"{__name__}.{host}.masked")
+    loaded: OneSided | None = module.load(model, text, max_tokens=max_tokens)
     return loaded

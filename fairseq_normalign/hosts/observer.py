@@ -19,14 +19,15 @@ from ..methods.block import VARIANTS, mixing_ratio
 from ..methods.norms import transformed_gram, transformed_norms
 from ..methods.records import AttentionBlock
 from ..text.encoding import batches_by_length
-from .protocol import EMPTY, TOO_LONG
+from .protocol import EMPTY, TOO_LONG, padded
+from .reading import Sublayer, recorded
 
 TextPair = tuple[str, str]
 Take = Callable[[int, AttentionBlock], None]
 
 
 def observe(block: AttentionBlock, *, mixing: bool = False) -> ObservedLayer:
-    """What the analyses need of an attention block."""
+    """Return what the analyses need of an attention block."""
     attention = block.attention
     gram = transformed_gram(attention.values, attention.out_weight, attention.heads)
     lengths = transformed_norms(gram)
@@ -64,11 +65,11 @@ class Observer(ABC):
 
     @abstractmethod
     def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
-        """What attention did on the lines, in batches."""
+        """Return what attention did on the lines, in batches."""
 
     @abstractmethod
     def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
-        """Every piece of the lines that would be a query and a key: [N], [M]."""
+        """Return every piece of the lines that would be a query and a key: [N], [M]."""
 
     @abstractmethod
     def projections(self) -> list[Projections]:
@@ -80,16 +81,27 @@ class OneSided(Observer):
 
     kind = "encoder"
 
-    def __init__(self, inventory: Inventory, *, mask: int | None, max_tokens: int, longest: int) -> None:
-        """``mask``: the piece that stands for a hidden one."""
+    def __init__(
+        self, inventory: Inventory, parts: Sequence[Sublayer], *, mask: int | None, max_tokens: int, longest: int
+    ) -> None:
+        """``parts``: its attention, layer by layer; ``mask``: the piece that stands for a hidden one."""
         super().__init__()
         self.queries = self.keys = inventory
         self.mask_rate = 0.0
         """How many pieces of the text are hidden from the model, as a share."""
+        self._parts = parts
         self._mask = mask
         self._max_tokens = max_tokens
         self._longest = longest
         self._chance = np.random.default_rng(1)
+
+    @abstractmethod
+    def encode(self, line: str) -> list[int]:
+        """Return the pieces of a line, with those that start and end it."""
+
+    @abstractmethod
+    def forward(self, tokens: Tensor, real: Tensor) -> None:
+        """Send pieces [B, S] through the model, in the state in which it can be read; ``real`` [B, S]: no padding."""
 
     def hide(self, rate: float, seed: int) -> None:
         """From now on, hide this share of the pieces."""
@@ -97,51 +109,39 @@ class OneSided(Observer):
             raise NormalignError("--mask: this model has no piece that stands for a hidden one")
         self.mask_rate, self._chance = rate, np.random.default_rng(seed)
 
-    @abstractmethod
-    def encode(self, line: str) -> list[int]:
-        """The pieces of a line, with those that start and end it."""
-
-    @abstractmethod
     def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
         """Send pieces through the model: [B, S], where they are real [B, S]; ``take`` every layer."""
+        with recorded(self._parts, self.kind, range(len(self._parts)), take, blocks=True):
+            self.forward(tokens, real)
 
     def observed(self, lines: Sequence[TextPair], *, mixing: bool = False) -> Iterator[Observed]:
-        """What attention did on the source sides, in batches."""
+        """Return what attention did on the source sides, in batches."""
         first, self._lines_before = self._lines_before, self._lines_before + len(lines)
-        encoded = [(place, self.encode(line)) for place, (line, _) in enumerate(lines, start=first)]
-        fitting = [(place, pieces) for place, pieces in encoded if self._fits(pieces)]
-        sentences = [pieces for _, pieces in fitting]
-        for chosen in batches_by_length([(len(pieces), 0) for pieces in sentences], self._max_tokens):
-            keys = np.full((len(chosen), max(len(sentences[number]) for number in chosen)), PAD)
-            for row, number in enumerate(chosen):
-                keys[row, : len(sentences[number])] = sentences[number]
-            self._hide(keys)
-            layers = self._layers_of(keys, mixing)
+        fitting: list[tuple[int, list[int]]] = []
+        for place, (line, _) in enumerate(lines, start=first):
+            pieces = self.encode(line)
+            if all(piece in self.keys.special for piece in pieces):
+                self.skipped[EMPTY] += 1
+            elif len(pieces) > self._longest:
+                self.skipped[TOO_LONG] += 1
+            else:
+                fitting.append((place, pieces))
+        for chosen in batches_by_length([(len(pieces), 0) for _, pieces in fitting], self._max_tokens):
+            keys = padded([fitting[number][1] for number in chosen], PAD).numpy()
+            if self.mask_rate:
+                text = (keys != PAD) & ~np.isin(keys, sorted(self.keys.special))
+                keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
+            layers: list[ObservedLayer] = []
+            tokens, real = torch.from_numpy(np.where(keys == PAD, 0, keys)), torch.from_numpy(keys != PAD)
+            self.run(tokens, real, lambda _, block, layers=layers: layers.append(observe(block, mixing=mixing)))
             check_observed(layers, [fitting[number][0] for number in chosen])
-            yield Observed("encoder", keys, keys, layers)
-
-    def _layers_of(self, keys: np.ndarray, mixing: bool) -> list[ObservedLayer]:
-        layers: list[ObservedLayer] = []
-        real = torch.from_numpy(keys != PAD)
-        tokens = torch.from_numpy(np.where(keys == PAD, 0, keys))
-        self.run(tokens, real, lambda index, block: layers.append(observe(block, mixing=mixing)))
-        return layers
-
-    def _fits(self, encoded: Sequence[int]) -> bool:
-        if all(piece in self.keys.special for piece in encoded):
-            self.skipped[EMPTY] += 1
-            return False
-        if len(encoded) > self._longest:
-            self.skipped[TOO_LONG] += 1
-            return False
-        return True
-
-    def _hide(self, keys: np.ndarray) -> None:
-        if self.mask_rate:
-            text = (keys != PAD) & ~np.isin(keys, sorted(self.keys.special))
-            keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
+            yield Observed(self.kind, keys, keys, layers)
 
     def pieces(self, lines: Sequence[TextPair]) -> tuple[np.ndarray, np.ndarray]:
-        """The pieces of the source sides."""
+        """Return the pieces of the source sides."""
         found = np.array([piece for line, _ in lines for piece in self.encode(line)], dtype=int)
         return found, found
+
+    def projections(self) -> list[Projections]:
+        """Return the parameters of f, one entry per layer."""
+        return [part.projections() for part in self._parts]

@@ -1,25 +1,28 @@
-"""What ``aligning`` needs of a host: a batch to force, a model to read, and a loaded model with its text.
+"""What ``align`` needs of a host: a batch to force, and a loaded model with its text.
 
-Each host (``hosts/fairseq``, ``hosts/transformers``) fulfils these protocols; nothing above them knows which one runs.
+Each host (``hosts/fairseq``, ``hosts/transformers``) returns a :class:`LoadedModel`, whose models are each a
+:class:`~fairseq_normalign.hosts.reading.ReadModel`; nothing above them knows which one runs.
 Shapes: B source sentences, N targets (several may translate one source), S source positions, T target pieces.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from ..analysis.attention_batch import Inventory, Projections
+from ..analysis.attention_batch import Inventory
 from ..errors import NormalignError
 from ..links.pieces import Sentence, Span
-from ..methods.records import Attention, AttentionBlock, ModelView
+from ..methods.records import Attention, AttentionBlock
 from ..text.encoding import Line, LineCoder
+
+if TYPE_CHECKING:
+    from .reading import ReadModel
 
 Record = Attention | AttentionBlock
 """What is recorded of a layer: its attention, alone or with the block around it."""
@@ -38,14 +41,16 @@ class OutOfMemory(NormalignError):
     """A batch needed more memory than there is."""
 
 
-def padded(rows: Sequence[Sequence[int]], pad: int) -> Tensor:
-    """Return rows of indices as one tensor, padded on the right: [N, longest].
+def padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
+    """Return rows of indices as one tensor, padded on the right or on the left: [N, longest].
 
     >>> padded([[5, 6], [7]], 1).tolist()
     [[5, 6], [7, 1]]
     """
     longest = max(map(len, rows), default=0)
-    return torch.tensor([[*row, *[pad] * (longest - len(row))] for row in rows], dtype=torch.long)
+    filled = [[pad] * (longest - len(row)) for row in rows]
+    found = [[*more, *row] if left else [*row, *more] for row, more in zip(rows, filled, strict=True)]
+    return torch.tensor(found, dtype=torch.long)
 
 
 def rows_of(rows: Sequence[Sequence[int]]) -> Sequence[Tensor]:
@@ -110,64 +115,30 @@ class Batch:
         return tokens.scatter_(1, last.unsqueeze(1), self.end)
 
 
-class HostModel(Protocol):
-    """One encoder-decoder Transformer that can be read. It may be used from several threads: calls take turns."""
-
-    @property
-    def name(self) -> str:
-        """The name of its class, for messages."""
-        ...
-
-    @property
-    def layers(self) -> int:
-        """How many decoder layers it has."""
-        ...
-
-    def count(self, kind: str = "cross") -> int:
-        """Return how many layers have the attention of ``kind`` (encoder, decoder, cross)."""
-        ...
-
-    def projections(self, kind: str) -> list[Projections]:
-        """Return the parameters of the transformation f of every layer of ``kind``."""
-        ...
-
-    @property
-    def max_positions(self) -> tuple[int, int]:
-        """How many source and target positions it has, start and end included."""
-        ...
-
-    @property
-    def precision(self) -> torch.dtype:
-        """The type in which its layers are multiplied."""
-        ...
-
-    def compute_in(self, precision: str) -> None:
-        """Compute the products of forced passes in one of :data:`.precision.PRECISIONS`, where this is a CPU."""
-        ...
-
-    def read_layers(
-        self,
-        batch: Batch,
-        layers: Sequence[int],
-        take: Take,
-        *,
-        kind: str = "cross",
-        blocks: bool = False,
-        outputs: bool = False,
-        encoded: object = None,
-    ) -> None:
-        """Run one forced pass and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
-
-        The decoder stops after the highest of them. A record is an :class:`Attention` ([N, H, len(start) + T, S]) or,
-        with ``blocks``, an :class:`AttentionBlock`, which self-attention (``kind`` encoder, decoder) needs. ``outputs``
-        keeps what the layer returned, for the self-check; ``encoded`` is what the encoder made of the batch, where that
-        is known.
-        """
-        ...
-
-    def view(self, batch: Batch) -> AbstractContextManager[ModelView]:
-        """Return the whole model with the targets forced, for methods that look beyond single layers."""
-        ...
+def batch_of(
+    pairs: Sequence[Pair],
+    names: Sequence[str],
+    tokens: Tensor,
+    padding: Tensor,
+    *,
+    encoder_input: Mapping[str, Any],
+    start: tuple[int, ...],
+    end: int,
+    pad: int,
+) -> Batch:
+    """Return encoded pairs as one batch; ``tokens`` [B, S] are their sources, ``padding`` says where there is none."""
+    return Batch(
+        encoder_input=encoder_input,
+        source_tokens=tokens,
+        source_padding=padding,
+        targets=rows_of([line.indices for _, line in pairs]),
+        rows=range(len(pairs)),
+        start=start,
+        end=end,
+        pad=pad,
+        names=names,
+        sentences=[(line.sentence, other.sentence) for line, other in pairs],
+    )
 
 
 @dataclass(frozen=True)
@@ -182,7 +153,7 @@ class Hypothesis:
 class LoadedModel(Protocol):
     """A model, or an ensemble of models, with its text: what the ``load`` of a host returns."""
 
-    models: Sequence[HostModel]
+    models: Sequence[ReadModel]
     languages: tuple[str | None, str | None]
     source: LineCoder
     target: LineCoder
@@ -212,7 +183,6 @@ __all__ = [
     "Attention",
     "AttentionBlock",
     "Batch",
-    "HostModel",
     "Hypothesis",
     "LoadedModel",
     "Pair",

@@ -255,7 +255,7 @@ def norm_record(norm: Any, inputs: Tensor) -> Norm | None:
 
 
 class ReadModel(ABC):
-    """The base of every host's model; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
+    """One encoder-decoder Transformer that can be read: the base of every host's model. Threads take turns."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -345,7 +345,13 @@ class ReadModel(ABC):
         outputs: bool = False,
         encoded: Any = None,
     ) -> None:
-        """Run one forced pass and hand out the records of ``layers`` (0-based); it stops after the highest of them."""
+        """Run one forced pass and call ``take(layer, record)`` for each of ``layers`` (0-based) as it runs.
+
+        The decoder stops after the highest of them. A record is an :class:`Attention` ([N, H, len(start) + T, S]) or,
+        with ``blocks``, an :class:`AttentionBlock`, which self-attention (``kind`` encoder, decoder) needs. ``outputs``
+        keeps what the layer returned, for the self-check; ``encoded`` is what the encoder made of the batch, where that
+        is known.
+        """
         parts = self.attention(kind)
         waiting, last = set(layers), max(layers)
 

@@ -29,6 +29,7 @@ from fairseq.models.transformer.transformer_legacy import (
 from torch import Tensor, nn
 
 from ..errors import NormalignError
+from ..hosts.fairseq.model import every_layer_of
 from ..methods.records import KINDS
 
 Heads = Mapping[str, Sequence[int]]
@@ -66,9 +67,7 @@ class TransformerNormalignModel(TransformerModel):
 
 def attentions(model: Any, kind: str) -> list[Any]:
     """Return the attention modules of a kind, one per layer."""
-    layers = model.encoder.layers if kind == "encoder" else model.decoder.layers
-    # by number: iterating over LayerDrop's list leaves layers out in training mode
-    found = [layers[number] for number in range(len(layers))]
+    found: Any = every_layer_of((model.encoder if kind == "encoder" else model.decoder).layers)
     return [layer.encoder_attn if kind == "cross" else layer.self_attn for layer in found]
 
 
@@ -116,8 +115,7 @@ def shrink(model: Any, heads: Heads) -> None:
 def leave_fused_layer(model: Any) -> None:
     """Keep 0.12.2's encoder layers from torch's fused layer, and give the copies of parameters they hold for it the
     sizes of their attention."""
-    for number in range(len(model.encoder.layers)):
-        layer = model.encoder.layers[number]
+    for layer in every_layer_of(model.encoder.layers):
         if hasattr(layer, "can_use_fastpath"):
             layer.can_use_fastpath = False
             rows = [getattr(layer.self_attn, name) for name in ("q_proj", "k_proj", "v_proj")]
@@ -139,28 +137,14 @@ def _shrink(attention: Any, heads: int) -> None:
     attention.embed_dim = width
 
 
-@register_model_architecture("transformer_normalign", "transformer_normalign")
-def normalign_base(args: argparse.Namespace) -> None:
-    """The base model: 6+6 layers, 512 channels, 8 heads."""
-    base_architecture(args)
-
-
-@register_model_architecture("transformer_normalign", "transformer_normalign_iwslt_de_en")
-def normalign_iwslt_de_en(args: argparse.Namespace) -> None:
-    """The size used for IWSLT and Europarl: 6+6 layers, 512 channels, 4 heads, 1024 in the feed-forward."""
-    transformer_iwslt_de_en(args)
-
-
-@register_model_architecture("transformer_normalign", "transformer_normalign_wmt_en_de")
-def normalign_wmt_en_de(args: argparse.Namespace) -> None:
-    """The size used for WMT: the base model."""
-    transformer_wmt_en_de(args)
-
-
-@register_model_architecture("transformer_normalign", "transformer_normalign_big")
-def normalign_big(args: argparse.Namespace) -> None:
-    """The big model: 6+6 layers, 1024 channels, 16 heads."""
-    transformer_vaswani_wmt_en_de_big(args)
+SIZES = {
+    "transformer_normalign": base_architecture,  # 6+6 layers, 512 channels, 8 heads
+    "transformer_normalign_iwslt_de_en": transformer_iwslt_de_en,  # 4 heads, 1024 in the feed-forward
+    "transformer_normalign_wmt_en_de": transformer_wmt_en_de,  # the base model
+    "transformer_normalign_big": transformer_vaswani_wmt_en_de_big,  # 1024 channels, 16 heads
+}
+for name, sizes in SIZES.items():
+    register_model_architecture("transformer_normalign", name)(sizes)
 
 
 @register_model("normalign_aligner")
@@ -199,7 +183,5 @@ class NormalignAlignerModel(TransformerModel):
                 del state_dict[key]
 
 
-@register_model_architecture("normalign_aligner", "normalign_aligner")
-def aligner_base(args: argparse.Namespace) -> None:
-    """The base model; ``--decoder-layers`` says how many of its decoder layers are kept."""
-    base_architecture(args)
+# --decoder-layers says how many of the decoder layers are kept
+register_model_architecture("normalign_aligner", "normalign_aligner")(base_architecture)

@@ -118,41 +118,43 @@ class AlignmentTask:
         generator = super().build_generator(models, plain, *others, **given)  # type: ignore[misc]
         if not form and not replaces and self.settings.normalign_dump is None:
             return generator
-        self._hide_tags(generator)
-        self._check_level()
-        printed = self._printed_level()
-        return AligningGenerator(
-            generator,
-            self.build_aligner(models, generator),
-            [self.one_direction(model) for model in models],
-            self.vocabularies(generator),
-            self.frame(),
-            form="soft" if str(form) == "soft" else "hard",
-            level=str(self.settings.normalign_level or printed),
-            printed_level=printed,
-            nbest=max(1, getattr(args, "nbest", None) or 1),
-            indexed_rows=self._interactive or "fairseq_cli.interactive" in sys.modules,
-            dump=self._open_dump(),
-        )
-
-    def _hide_tags(self, generator: Any) -> None:
-        """fairseq prints the target's tag when it scores references; links count the words of what is printed."""
+        # fairseq prints the target's tag when it scores references; links count the words of what is printed
         hidden = getattr(generator, "symbols_to_strip_from_output", None)
         if hidden is not None and not getattr(self.settings, "keep_inference_langtok", False):
             generator.symbols_to_strip_from_output = {*hidden, *self.frame().target}
+        if self.settings.normalign_level == "word":  # pieces must never pass for words
+            for dictionary in (self.source_dictionary, self.target_dictionary):
+                check_words_known(self._scheme(dictionary))
+        aligning = AligningGenerator(
+            generator,
+            self,
+            models,
+            form="soft" if str(form) == "soft" else "hard",
+            level=str(self.settings.normalign_level or self.printed_level),
+            nbest=max(1, getattr(args, "nbest", None) or 1),
+            indexed_rows=self._interactive or "fairseq_cli.interactive" in sys.modules,
+        )
+        if self.settings.normalign_dump is not None:
+            aligning.dump = DumpWriter(
+                self.settings.normalign_dump,
+                method=self.settings.normalign_method,
+                heads=self.settings.normalign_dump_heads,
+            )
+            atexit.register(_settle, aligning.dump)
+        return aligning
 
     def vocabularies(self, generator: Any = None) -> tuple[Vocabulary, Vocabulary]:
         """Return what makes the indices of the source and of the target into words."""
-        tags = self.alignment_options().tags
-        frame = self.frame()
+        tags, frame = self.alignment_options().tags, self.frame()
         hidden = getattr(generator, "symbols_to_strip_from_output", ())
-        source = Vocabulary(
-            self.source_dictionary, self._scheme(self.source_dictionary), tags=tags, ignored=frame.source
+        source, target = (
+            Vocabulary(dictionary, self._scheme(dictionary), tags=tags, ignored=ignored)
+            for dictionary, ignored in (
+                (self.source_dictionary, frame.source),
+                (self.target_dictionary, {*hidden, *frame.target}),
+            )
         )
-        ignored = {*hidden, *frame.target}
-        return source, Vocabulary(
-            self.target_dictionary, self._scheme(self.target_dictionary), tags=tags, ignored=ignored
-        )
+        return source, target
 
     def build_aligner(self, models: Any, generator: Any = None) -> Model:
         """Return what aligns batches of these models, its readings chosen by the references of the loaded split."""
@@ -172,33 +174,17 @@ class AlignmentTask:
 
     def _scheme(self, dictionary: Dictionary) -> str:
         """How pieces make up words: as printed, or, when pieces are printed, as the dictionary marks them."""
-        if self._printed_level() == "word":
+        if self.printed_level == "word":
             return scheme_of_post_process(self.settings.post_process)
         return scheme_of_dictionary(dictionary)
 
-    def _check_level(self) -> None:
-        """Pieces must never pass for words."""
-        if self.settings.normalign_level == "word":
-            for dictionary in (self.source_dictionary, self.target_dictionary):
-                check_words_known(self._scheme(dictionary))
-
-    def _printed_level(self) -> str:
+    @property
+    def printed_level(self) -> str:
         """The level of the sentences that fairseq prints."""
         symbol = self.settings.post_process
         if self.settings.normalign_level == "piece" and symbol not in POST_PROCESS_SCHEMES:
             return "piece"
         return "piece" if scheme_of_post_process(symbol) == "words" else "word"
-
-    def _open_dump(self) -> DumpWriter | None:
-        if self.settings.normalign_dump is None:
-            return None
-        dump = DumpWriter(
-            self.settings.normalign_dump,
-            method=self.settings.normalign_method,
-            heads=self.settings.normalign_dump_heads,
-        )
-        atexit.register(_settle, dump)
-        return dump
 
 
 def _settle(dump: DumpWriter) -> None:
@@ -229,14 +215,8 @@ def add_alignments(name: str) -> type:
     if host is None:
         raise NormalignError(f"the task '{name}' does not extend a translation task of fairseq")
     made = type(f"{stock.__name__}Normalign", (AlignmentTask, host, stock), {"__doc__": f"``{name}`` with alignments."})
-    config = TASK_DATACLASS_REGISTRY.get(name)
-    return register_task(ours, dataclass=_with_fields(config))(made)
-
-
-def _with_fields(config: type | None) -> type | None:
-    """The configuration of a task with the fields of the alignments; None for the older tasks, which have none."""
-    if config is None:
-        return None
-    made = make_dataclass(f"{config.__name__}Normalign", [], bases=(config, AlignmentFields))
-    made.__module__ = __name__
-    return made
+    config = TASK_DATACLASS_REGISTRY.get(name)  # the older tasks have none
+    if config is not None:
+        config = make_dataclass(f"{config.__name__}Normalign", [], bases=(config, AlignmentFields))
+        config.__module__ = __name__
+    return register_task(ours, dataclass=config)(made)

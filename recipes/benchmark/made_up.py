@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
 from fairseq_normalign.hosts.fairseq.patches import register
+from fairseq_normalign.hosts.loading import silenced
 
 warnings.filterwarnings("ignore", category=UserWarning, module="torch")
 
@@ -68,7 +68,7 @@ def make_checkpoint(folder: Path, size: Size, *, turned: bool = False) -> Path:
         setattr(args, f"{side}_ffn_embed_dim", size.inner)
         setattr(args, f"{side}_attention_heads", size.heads)
     base_architecture(args)
-    with silence_fairseq():
+    with silenced():
         torch.manual_seed(1)
         config = convert_namespace_to_omegaconf(args)
         model = TransformerModel.build_model(args, TranslationTask(config.task, words, words))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
-from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
+from fairseq_normalign.hosts.loading import silenced
 from fairseq_normalign.models.transformer_normalign import read_heads
 from fairseq_normalign.show.plots import COLOURS, Picture
 from fairseq_normalign.show.tables import columns
@@ -95,7 +95,7 @@ def main() -> None:
     parser.add_argument("--figure", required=True)
     args = parser.parse_args()
     everything = {kind: [args.heads] * args.layers[kind != "encoder"] for kind in KINDS}
-    with silence_fairseq():
+    with silenced():
         before = read_run(args.sweep / "before", everything)
         runs = [read_run(args.sweep / name) for name in args.lambdas]
         draw(runs, args.figure)

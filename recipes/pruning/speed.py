@@ -12,8 +12,9 @@ from typing import Any
 
 import torch
 
-from fairseq_normalign.hosts.fairseq.loading import load_models, silence_fairseq
+from fairseq_normalign.hosts.fairseq.loading import load_models
 from fairseq_normalign.hosts.fairseq.patches import import_user_dirs
+from fairseq_normalign.hosts.loading import silenced
 
 
 def batches(task: Any, max_tokens: int) -> list[dict[str, Any]]:
@@ -30,7 +31,7 @@ def main() -> None:
     args = parser.parse_args()
     torch.set_num_threads(1)
     import_user_dirs([str(Path(__file__).parent.parent / "common" / "normalign_training")])
-    with silence_fairseq():
+    with silenced():
         loaded = [
             load_models(path, data=args.data, options={"dataset_impl": None}) for path in (args.gated, args.pruned)
         ]

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from fairseq_normalign.analysis.attention_batch import PAD
-from fairseq_normalign.hosts.fairseq.fairseq_lm import MaskedObserver
 from fairseq_normalign.hosts.fairseq.loading import dictionary_inventory
+from fairseq_normalign.hosts.fairseq.masked import MaskedObserver
 from fairseq_normalign.hosts.fairseq.model import FairseqModel
 from fairseq_normalign.hosts.observer import observe
 from fairseq_normalign.methods.block import decomposition_error

@@ -146,7 +146,7 @@ def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
 
     from fairseq import options
 
-    from fairseq_normalign.hosts.fairseq.patches import _ending, register
+    from fairseq_normalign.hosts.fairseq.patches import outcome_of, register
 
     register()
     module = importlib.import_module(f"fairseq_cli.{command.removeprefix('fairseq-')}")
@@ -158,7 +158,7 @@ def fairseq(command: str, arguments: Sequence[object]) -> tuple[int, str]:
     except SystemExit as end:
         return int(end.code or 0), ""
     except BaseException as error:
-        code, message = _ending(error)
+        code, message = outcome_of(error)
         if code is None:
             raise
         return code, message

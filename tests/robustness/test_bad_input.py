@@ -855,7 +855,7 @@ FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
     "no layers": (config(encoder_layers=0), "1 is the least"),
     "a dictionary larger than the file": (config(vocab_size=10**10), "its weights have"),
     "positions for the whole memory": (config(max_position_embeddings=10**10), "131072 is the most"),
-    "more than all is dropped": (config(dropout=5), "from 0 to 1"),
+    "more than all is dropped": (config(dropout=5), "1 is the most"),
     "no end": (config(eos_token_id=None), "which piece ends a sentence"),
     "a start that is no piece": (config("generation_config.json", decoder_start_token_id=10**6), "belong together"),
     "pieces of another model": (moved_pieces, "belong together"),

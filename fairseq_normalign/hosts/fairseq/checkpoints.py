@@ -9,75 +9,59 @@ from __future__ import annotations
 
 import argparse
 import ast
-import binascii
 import contextlib
 import enum
-import importlib
-import io
 import operator
 import pickle
 import re
-import struct
 import zipfile
-import zlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from omegaconf.errors import OmegaConfBaseException
+from fairseq.dataclass import constants
+from fairseq.logging import meters
+from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
+from fairseq.registry import REGISTRIES
+from fairseq.tasks import TASK_REGISTRY
+from omegaconf import OmegaConf, base, dictconfig, listconfig, nodes
 
 from ...errors import NormalignError, reason_of
+from ..loading import faults_of
 
 # -- unpickling -------------------------------------------------------------------------------------------------------
 
 
 def allow_list() -> list[Any]:
-    """The harmless types of fairseq's checkpoints, for ``torch.serialization.add_safe_globals``."""
-    return [argparse.Namespace, *_numpy_types(), *_config_types(), *_meter_types()]
+    """Return the harmless types of fairseq's checkpoints, for ``torch.serialization.safe_globals``."""
 
+    def types_in(module: Any, kind: type = object) -> list[Any]:
+        return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, kind)]
 
-def _numpy_types() -> list[Any]:
-    """A training run with ``--eval-bleu`` stores numpy scalars; numpy 1 wrote them under other module names."""
-    package = "numpy._core" if hasattr(np, "_core") else "numpy.core"
-    multiarray = importlib.import_module(f"{package}.multiarray")
-    functions = [multiarray._reconstruct, multiarray.scalar]
-    renamed: list[Any] = [
-        (function, f"{package}.multiarray.{function.__name__}")
-        for function in functions
-        for package in ("numpy.core", "numpy._core")
+    # a training run with --eval-bleu stores numpy scalars; numpy 1 wrote them under other module names
+    made_by = [np.array([0]).__reduce__()[0], np.float64(0).__reduce__()[0]]
+    functions = [
+        (one, f"{name}.multiarray.{one.__name__}") for one in made_by for name in ("numpy.core", "numpy._core")
     ]
-    dtypes = {type(np.dtype(code)) for code in "?bBhHiIlLqQefdgFD"}
-    return [*functions, *renamed, np.ndarray, np.dtype, *dtypes]
+    numpy = [*functions, np.ndarray, np.dtype, *{type(np.dtype(code)) for code in "?bBhHiIlLqQefdgFD"}]
 
-
-def _config_types() -> list[Any]:
-    """Runs started by Hydra keep omegaconf containers: plain holders of values and their metadata."""
-    from omegaconf import base, dictconfig, listconfig, nodes
-
-    names = ["ContainerMetadata", "Metadata"]
-    holders = [getattr(base, name) for name in names if hasattr(base, name)]
-    plain = [node for node in vars(nodes).values() if isinstance(node, type) and node.__module__ == nodes.__name__]
+    # runs started by Hydra keep omegaconf containers: plain holders of values and their metadata
+    holders = [getattr(base, name) for name in ("ContainerMetadata", "Metadata") if hasattr(base, name)]
+    plain = [node for node in types_in(nodes) if node.__module__ == nodes.__name__]
     containers = [dictconfig.DictConfig, listconfig.ListConfig, defaultdict, Any, dict, list, int]
-    return [*holders, *plain, *containers, *_fairseq_enums()]
 
-
-def _fairseq_enums() -> list[Any]:
-    from fairseq.dataclass import constants
-
-    named = vars(constants).values()
-    return [value for value in named if isinstance(value, type) and issubclass(value, enum.Enum)]
-
-
-def _meter_types() -> list[Any]:
-    """Checkpoints of 2018 hold the training meters as objects."""
-    from fairseq.logging import meters
-
-    names = ["AverageMeter", "SumMeter", "TimeMeter", "StopwatchMeter", "MetersDict", "Meter"]
-    classes = [getattr(meters, name) for name in names if hasattr(meters, name)]
-    return [*classes, *((cls, f"fairseq.meters.{cls.__name__}") for cls in classes)]
+    # checkpoints of 2018 hold the training meters as objects
+    measuring = [*types_in(meters, meters.Meter), meters.MetersDict]
+    old = [(one, f"fairseq.meters.{one.__name__}") for one in measuring]
+    return [
+        argparse.Namespace,
+        *numpy,
+        *(*holders, *plain, *containers, *types_in(constants, enum.Enum)),
+        *(*measuring, *old),
+    ]
 
 
 def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ignored: object) -> Any:
@@ -85,30 +69,37 @@ def safe_load(file: Any, map_location: Any = "cpu", *, mmap: bool = False, **ign
 
     ``mmap``: read the tensors of a file only when they are used.
     """
-    name = _name_of(file)
-    with _open(file) as handle, torch.serialization.safe_globals(allow_list()):
-        mapped = mmap and zipfile.is_zipfile(name)  # checkpoints of before 2020 are none
-        try:
-            check_archive(handle, name)
-            state = torch.load(name if mapped else handle, map_location=map_location, weights_only=True, mmap=mapped)
-        except (pickle.UnpicklingError, AttributeError) as error:
-            raise NormalignError(f"{name}: {_refusal(error)}") from None
-        except BROKEN as error:
-            raise NormalignError(f"{name}: not a whole checkpoint ({_first_line(error)})") from None
+    is_path = isinstance(file, (str, Path))
+    name = str(file if is_path else getattr(file, "name", "checkpoint"))
     try:
-        check_references(state, name)
+        handle = open(file, "rb") if is_path else contextlib.nullcontext(file)
+    except OSError as error:
+        raise NormalignError(f"{name}: {reason_of(error)}") from None
+    with handle as opened, torch.serialization.safe_globals(allow_list()), faults_of(f"{name}: not a whole checkpoint"):
+        mapped = mmap and zipfile.is_zipfile(name)  # checkpoints of before 2020 are none
+        check_archive(opened, name)
+        try:
+            state = torch.load(name if mapped else opened, map_location=map_location, weights_only=True, mmap=mapped)
+        except (pickle.UnpicklingError, AttributeError) as error:
+            refused = REFUSED.search(str(error))
+            if refused is None:  # torch goes on with advice
+                raise ValueError(str(error).partition(". This file can still be loaded")[0]) from None
+            what = (refused[1] or refused[2]).strip()
+            raise NormalignError(
+                f"{name}: refused: the checkpoint holds the object '{what}', which no fairseq checkpoint needs"
+            ) from None
+    if not isinstance(state, dict):
+        raise NormalignError(f"{name}: not a fairseq checkpoint (a {type(state).__name__} instead of a dictionary)")
+    with faults_of(f"{name}: its arguments cannot be read"):
         check_arguments(state, name)
-        check_sizes(state, name)
-    except (RecursionError, OmegaConfBaseException) as error:
-        raise NormalignError(f"{name}: its arguments cannot be read ({_first_line(error)})") from None
     return without_fused_projections(state)
 
 
-BROKEN = (
-    *(EOFError, RuntimeError, OSError, ValueError, KeyError, IndexError, TypeError, AssertionError, OverflowError),
-    *(MemoryError, NotImplementedError, struct.error, zlib.error, zipfile.BadZipFile, binascii.Error),
+REFUSED = re.compile(
+    r"(?:Unsupported global: GLOBAL|Unsupported class|GLOBAL) ([\w.]+)"
+    r"|Trying to (?:load unsupported GLOBAL|call reduce for unrecognized function|instantiate[^<]*) ?<?([\w.' ]+)"
 )
-"""What unpickling a damaged file ends in."""
+"""How torch names an object that is not allowed."""
 
 
 def check_archive(handle: Any, name: str) -> None:
@@ -116,54 +107,16 @@ def check_archive(handle: Any, name: str) -> None:
 
     ``torch.save`` packs nothing, so that a checkpoint needs about as much memory as its file has bytes.
     """
-    if not zipfile.is_zipfile(handle):
-        handle.seek(0)
-        return
-    with zipfile.ZipFile(handle) as archive:
-        for member in archive.infolist():
-            if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-                raise NormalignError(f"{name}: refused: its part {member.filename} is packed; torch packs nothing")
-            if member.CRC == 0:  # torch can be told to leave check sums out
-                continue
-            with archive.open(member) as part:
-                while part.read(1 << 22):
-                    pass
+    if zipfile.is_zipfile(handle):
+        with zipfile.ZipFile(handle) as archive:
+            for member in archive.infolist():
+                if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+                    raise NormalignError(f"{name}: refused: its part {member.filename} is packed; torch packs nothing")
+                if member.CRC:  # torch can be told to leave check sums out
+                    with archive.open(member) as part:
+                        while part.read(1 << 22):
+                            pass
     handle.seek(0)
-
-
-def _name_of(file: object) -> str:
-    return str(file if isinstance(file, (str, Path)) else getattr(file, "name", "checkpoint"))
-
-
-@contextlib.contextmanager
-def _open(file: Any) -> Iterator[Any]:
-    if not isinstance(file, (str, Path)):
-        yield file
-        return
-    try:
-        handle: io.BufferedReader = open(file, "rb")
-    except OSError as error:
-        raise NormalignError(f"{file}: {reason_of(error)}") from None
-    with handle:
-        yield handle
-
-
-def _refusal(error: Exception) -> str:
-    """One line out of torch's long explanation: the object that was not allowed, or that the file is broken."""
-    text = str(error)
-    found = re.search(r"(?:Unsupported global: GLOBAL|Unsupported class|GLOBAL) ([\w.]+)", text) or re.search(
-        r"Trying to (?:load unsupported GLOBAL|call reduce for unrecognized function|instantiate[^<]*) ?<?([\w.' ]+)",
-        text,
-    )
-    if found:
-        return f"refused: the checkpoint holds the object '{found.group(1).strip()}', which no fairseq checkpoint needs"
-    return f"not a whole checkpoint ({_first_line(error)})"
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip().splitlines()
-    detail = text[0].split(". This file can still be loaded")[0] if text else type(error).__name__
-    return detail[:160]
 
 
 FUSED = {f"{part}_{kind}" for part in ("in_proj", "out_proj", "fc1", "fc2") for kind in ("weight", "bias")}
@@ -192,8 +145,6 @@ def without_unknown_parts(state: Any) -> Any:
     args = state.get("args")
     if not isinstance(args, argparse.Namespace):
         return state
-    from fairseq.registry import REGISTRIES
-
     check_names(args)
     known = {
         name: value
@@ -208,9 +159,6 @@ def check_names(arguments: Any, *, is_task_given: bool = False) -> None:
 
     ``is_task_given``: another task has been chosen than the one that is saved.
     """
-    from fairseq.models import ARCH_MODEL_REGISTRY, MODEL_REGISTRY
-    from fairseq.tasks import TASK_REGISTRY
-
     task = getattr(arguments, "task", None)
     is_saved = isinstance(arguments, argparse.Namespace) and task is not None and not is_task_given
     if is_saved and task not in TASK_REGISTRY:
@@ -223,133 +171,92 @@ def check_names(arguments: Any, *, is_task_given: bool = False) -> None:
 
 SHARES = frozenset(("dropout", "attention_dropout", "activation_dropout", "relu_dropout", "adaptive_softmax_dropout"))
 """Numbers that the modules of a model keep, and compare only when they run."""
-
-EVALUATED_ARGUMENTS = (
-    "adaptive_softmax_cutoff",
-    "adaptive_input_cutoff",
-    "adam_betas",
-    "adamax_betas",
-    "adafactor_eps",
-    "lamb_betas",
-    "character_filters",
-    "convolutions",
-    "encoder_convolutions",
-    "decoder_convolutions",
-    "encoder_attention",
-    "decoder_attention",
-    "encoder_layers",
-    "decoder_layers",
-    "encoder_kernel_size_list",
-    "decoder_kernel_size_list",
-    "conv_feature_layers",
-    "pretrained",
-    "wer_args",
-    "lr",
-    "update_freq",
+EVALUATED = frozenset(
+    "adaptive_softmax_cutoff adaptive_input_cutoff adam_betas adamax_betas adafactor_eps lamb_betas character_filters "
+    "convolutions encoder_convolutions decoder_convolutions encoder_attention decoder_attention encoder_layers "
+    "decoder_layers encoder_kernel_size_list decoder_kernel_size_list conv_feature_layers pretrained wer_args lr "
+    "update_freq".split()
 )
 """Arguments that some part of fairseq evaluates: named, so that a refusal can say which one it was."""
-
-
-# -- sizes ------------------------------------------------------------------------------------------------------------
-
 FEWEST_LAYERS, FEWEST_POSITIONS = 100, 100_000
 """Layers and positions that any checkpoint may ask for; fairseq's own tables of positions go so far."""
 LARGEST_VIEW = 1_000_000
-
-
 WIDTHS = ("embed_dim", "ffn_embed_dim", "input_dim", "output_dim", "attention_heads")
 
 
-def check_sizes(state: dict[str, Any], name: str) -> None:
-    """Refuse a checkpoint that asks for a model larger than what it holds: a small file must not fill the memory."""
+def check_arguments(state: dict[str, Any], name: str) -> None:
+    """Refuse arguments that would look up or run something, and those that ask for more than the checkpoint holds.
+
+    omegaconf computes ``${oc.env:HOME}``, which can read what is not in the file; a reference to another argument, as
+    ``${optimization.lr}``, is what fairseq itself writes. fairseq evaluates some texts as code. And a small file must
+    not fill the memory.
+    """
     model = state.get("model")
     tensors = {key: value for key, value in model.items() if torch.is_tensor(value)} if isinstance(model, dict) else {}
+    layers = {"encoder": 0, "decoder": 0}
     for key, tensor in tensors.items():
         if not isinstance(key, str) or tensor.layout != torch.strided or tensor.is_meta:
             raise NormalignError(f"{name}: refused: its parameter {str(key)[:60]} is not a plain tensor with a name")
         if tensor.numel() > LARGEST_VIEW and tensor.nbytes > tensor.untyped_storage().nbytes():
             raise NormalignError(f"{name}: refused: its parameter {key} is larger than its data")
+        layer = re.match(r"(encoder|decoder)\.(?:sentence_encoder\.)?layers\.(\d{1,6})\.", key)
+        if layer:
+            layers[layer[1]] = max(layers[layer[1]], int(layer[2]) + 1)
     widest = max((size for tensor in tensors.values() for size in tensor.shape), default=0)
-    found = {side: _layer_count(tensors, side) for side in ("encoder", "decoder")}
-    for key, value in _arguments(state.get("args"), state.get("cfg")):
+
+    saved = state.get("args"), state.get("cfg")
+    for _, value in _values(*saved, resolve=False):
+        if isinstance(value, str) and ":" in value.partition("${")[2]:
+            raise NormalignError(
+                f"{name}: refused: its argument {_shown(value)} asks for something outside of the file"
+            )
+    for key, value in _values(*saved, resolve=True):
+        if isinstance(value, str):
+            if key in SHARES:
+                raise NormalignError(f"{name}: its argument {key} is not a number but {_shown(value)}")
+            if key in EVALUATED:
+                try:
+                    literal(value)
+                except NormalignError:
+                    raise NormalignError(
+                        f"{name}: refused: its argument {key} is not a literal but {_shown(value)}"
+                    ) from None
+            continue
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
         what = key.removeprefix("encoder_").removeprefix("decoder_")  # newer configurations have a group for each side
         if key in ("max_source_positions", "max_target_positions"):
-            least, allowed = 1, max(FEWEST_POSITIONS, widest)
+            least, most = 1, max(FEWEST_POSITIONS, widest)
         elif what == "layers":
-            least, allowed = 0, max(FEWEST_LAYERS, found.get(key.partition("_")[0], max(found.values())))
+            least, most = 0, max(FEWEST_LAYERS, layers.get(key.partition("_")[0], max(layers.values())))
         elif what in WIDTHS:
-            least, allowed = 1, widest
+            least, most = 1, widest
         else:
             continue
         if value < least:
             raise NormalignError(f"{name}: refused: it asks for {key} {value}, and {least} is the least")
-        if tensors and not value <= allowed:
-            raise NormalignError(f"{name}: refused: it asks for {key} {value}, its parameters have room for {allowed}")
+        if tensors and not value <= most:
+            raise NormalignError(f"{name}: refused: it asks for {key} {value}, its parameters have room for {most}")
 
 
-def _layer_count(tensors: Iterable[object], side: str) -> int:
-    numbers = (re.match(rf"{side}\.(?:sentence_encoder\.)?layers\.(\d{{1,6}})\.", key) for key in map(str, tensors))
-    return max((int(found[1]) + 1 for found in numbers if found), default=0)
+def _values(*containers: Any, resolve: bool, key: str = "") -> Iterator[tuple[str, object]]:
+    """Every (name, value) in nested namespaces, mappings and lists; ``resolve``: references are followed."""
+    for value in containers:
+        if OmegaConf.is_config(value):
+            value = OmegaConf.to_container(value, resolve=resolve)
+        if isinstance(value, argparse.Namespace):
+            value = vars(value)
+        if isinstance(value, dict):
+            for name, inner in value.items():
+                yield "", name
+                yield from _values(inner, resolve=resolve, key=str(name))
+        elif isinstance(value, list | tuple):
+            yield from _values(*value, resolve=resolve, key=key)
+        else:
+            yield key, value
 
 
 # -- arguments that fairseq evaluates ---------------------------------------------------------------------------------
-
-
-def check_references(state: object, name: str) -> None:
-    """Refuse arguments that omegaconf would compute, as ``${oc.env:HOME}``: they can read what is not in the file.
-
-    A reference to another argument, as ``${optimization.lr}``, is what fairseq itself writes, and harmless.
-    """
-    for text in _strings(state.get("args"), state.get("cfg")) if isinstance(state, dict) else ():
-        if ":" in text.partition("${")[2]:
-            raise NormalignError(f"{name}: refused: its argument {_shown(text)} asks for something outside of the file")
-
-
-def _strings(*values: object) -> Iterator[str]:
-    """Every text in nested namespaces, mappings and lists, as it is written: no reference is followed."""
-    from omegaconf import OmegaConf
-
-    for value in values:
-        if OmegaConf.is_config(value):
-            value = OmegaConf.to_container(value, resolve=False)
-        if isinstance(value, argparse.Namespace):
-            value = vars(value)
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from _strings(*value, *value.values())
-        elif isinstance(value, list | tuple):
-            yield from _strings(*value)
-
-
-def check_arguments(state: object, name: str) -> None:
-    """Refuse a checkpoint whose arguments hold code where fairseq would evaluate it, or text where it would compute."""
-    if not isinstance(state, dict):
-        raise NormalignError(f"{name}: not a fairseq checkpoint (a {type(state).__name__} instead of a dictionary)")
-    for key, value in _arguments(state.get("args"), state.get("cfg")):
-        if key in SHARES and isinstance(value, str):
-            raise NormalignError(f"{name}: its argument {key} is not a number but {_shown(value)}")
-        if key in EVALUATED_ARGUMENTS and isinstance(value, str):
-            try:
-                literal(value)
-            except NormalignError:
-                raise NormalignError(
-                    f"{name}: refused: its argument {key} is not a literal but {_shown(value)}"
-                ) from None
-
-
-def _arguments(*containers: Any) -> Iterator[tuple[str, object]]:
-    """Every (name, value) in nested namespaces and mappings."""
-    for container in containers:
-        if isinstance(container, argparse.Namespace):
-            container = vars(container)
-        if hasattr(container, "items"):
-            for key in container:  # omegaconf 2.0's items() cannot hold a Namespace
-                value = container[key]
-                yield str(key), value
-                yield from _arguments(value)
 
 
 def literal(text: str) -> Any:

@@ -13,9 +13,7 @@ from torch import Tensor
 
 from ...links.decide import best_sources, normalized
 from ...links.dump import DumpWriter
-from ...text.vocabulary import Vocabulary
 from ..protocol import Batch
-from .task import Frame
 
 
 class PrintedAlignment(list):
@@ -70,35 +68,31 @@ class AligningGenerator:
     def __init__(
         self,
         generator: Any,
-        aligner: Any,
-        modules: Sequence[Any],
-        vocabularies: tuple[Vocabulary, Vocabulary],
-        frame: Frame,
+        task: Any,
+        models: Sequence[Any],
         *,
         form: str,
         level: str,
-        printed_level: str,
         nbest: int,
         indexed_rows: bool = False,
-        dump: DumpWriter | None = None,
     ) -> None:
-        """``aligner``: its ``align(batch)`` returns what was read of each target, as the task makes it.
+        """``task``: what aligns, the words of both sides, and what stands around a sentence.
 
-        ``form`` is hard or soft; ``printed_level`` is that of the printed sentence, ``level`` of the ``A-`` line.
-
-        ``indexed_rows``: fairseq-interactive prints pairs whatever the form; soft rows go there as (target, numbers).
+        ``form`` is hard or soft; ``level`` is that of the ``A-`` line; ``indexed_rows``: fairseq-interactive prints
+        pairs whatever the form, and soft rows go there as (target, numbers).
         """
         self.generator = generator
-        self.aligner = aligner
-        self.modules = list(modules)
-        self.vocabularies = vocabularies
-        self.frame = frame
+        self.aligner = task.build_aligner(models, generator)
+        self.modules = [task.one_direction(model) for model in models]
+        self.vocabularies = task.vocabularies(generator)
+        self.frame = task.frame()
+        self.printed_level = task.printed_level
         self.form = form
         self.level = level
-        self.printed_level = printed_level
         self.nbest = nbest
         self.indexed_rows = indexed_rows
-        self.dump = dump
+        self.dump: DumpWriter | None = None
+        """Where every layer of what is printed is written."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.generator, name)
@@ -106,47 +100,62 @@ class AligningGenerator:
     @torch.no_grad()
     def generate(self, models: Sequence[Any], sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
         """fairseq's ``generate``; every hypothesis that will be printed has its alignment under ``alignment``."""
+        sources = len(sample["net_input"]["src_tokens"])
+        ids = sample["id"].tolist() if "id" in sample else list(range(sources))
         with encoders_overheard(self.modules) as encoded:
             try:
                 hypotheses = self.generator.generate(models, sample, **options)
             except (AssertionError, RuntimeError, IndexError, ValueError):
-                self._look_for_nan(sample)
+                # the search ends in riddles when the model computes NaN: say where it is, if that is why
+                nothing = [torch.zeros(0, dtype=torch.long) for _ in ids]
+                list(self.aligner.align(self._batch(sample, ids, nothing, range(sources)), every_layer=True))
                 raise
-        printed = [(row, hypo) for row, beam in enumerate(hypotheses) for hypo in beam[: self.nbest]]
         for beam in hypotheses:
             for hypo in beam[self.nbest :]:
                 hypo["alignment"] = PrintedAlignment([])
-        if printed:
-            self._align(sample, printed, encoded)
+        printed = [(row, hypo) for row, beam in enumerate(hypotheses) for hypo in beam[: self.nbest]]
+        if not printed:
+            return hypotheses
+
+        targets = []
+        for _, hypo in printed:
+            tokens = hypo["tokens"].cpu()
+            for end in reversed(self.frame.target_end):
+                tokens = tokens[:-1] if len(tokens) and tokens[-1] == end else tokens
+            targets.append(tokens)
+        batch = self._batch(sample, ids, targets, [row for row, _ in printed], encoded)
+        heads = self.dump is not None and self.dump.heads
+        pairs = self.aligner.align(batch, every_layer=self.dump is not None, heads=heads)
+        for (row, hypo), pair in zip(printed, pairs, strict=True):
+            hypo["alignment"] = self._printed(pair)
+            if self.dump is not None:
+                self.dump.add(
+                    ids[row],
+                    source_pieces=pair.source.pieces,
+                    target_pieces=pair.target.pieces,
+                    source=pair.source.by_word,
+                    target=pair.target.by_word,
+                    layers=pair.layers,
+                    heads=pair.heads if heads else None,
+                    score=float(hypo["score"]),
+                )
         return hypotheses
 
-    def _look_for_nan(self, sample: dict[str, Any]) -> None:
-        """fairseq's search ends in riddles when the model computes NaN: say where it is, if that is why."""
-        ids = _ids(sample)
-        nothing = [torch.zeros(0, dtype=torch.long) for _ in ids]
-        batch = self._batch(sample, nothing, range(len(ids)))
-        list(self.aligner.align(batch, every_layer=True))
-
-    def _align(self, sample: dict[str, Any], printed: list[tuple[int, dict[str, Any]]], encoded: list[object]) -> None:
-        targets = [self._pieces(hypo["tokens"]) for _, hypo in printed]
-        batch = self._batch(sample, targets, [row for row, _ in printed], encoded)
-        dumped = self.dump is not None
-        pairs = list(self.aligner.align(batch, every_layer=dumped, heads=dumped and self.dump.heads))  # type: ignore[union-attr]
-        for (_, hypo), pair in zip(printed, pairs, strict=True):
-            hypo["alignment"] = self._printed(pair)
-        if self.dump is not None:
-            ids = _ids(sample)
-            self._write(pairs, [(ids[row], hypo) for row, hypo in printed])
-
     def _batch(
-        self, sample: dict[str, Any], targets: Sequence[Tensor], rows: Sequence[int], encoded: Sequence[object] = ()
+        self,
+        sample: dict[str, Any],
+        ids: Sequence[int],
+        targets: Sequence[Tensor],
+        rows: Sequence[int],
+        encoded: Sequence[object] = (),
     ) -> Batch:
-        ids, tokens = _ids(sample), sample["net_input"]["src_tokens"]
+        inputs = {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}
         source, target = self.vocabularies
+        tokens = inputs["src_tokens"]
         padding = tokens.eq(source.dictionary.pad())
         sources = [source.sentence(row[~pads].tolist()) for row, pads in zip(tokens, padding, strict=True)]
         return Batch(
-            encoder_input=_encoder_input(sample),
+            encoder_input=inputs,
             source_tokens=tokens,
             source_padding=padding,
             targets=targets,
@@ -161,46 +170,17 @@ class AligningGenerator:
             ],
         )
 
-    def _pieces(self, tokens: Tensor) -> Tensor:
-        """A hypothesis without what ends it."""
-        tokens = tokens.cpu()
-        for end in reversed(self.frame.target_end):
-            tokens = tokens[:-1] if len(tokens) and tokens[-1] == end else tokens
-        return tokens
-
     def _printed(self, pair: Any) -> PrintedAlignment:
-        source_of = functools.cache(lambda: self._sources(pair))
+        @functools.cache
+        def source_of() -> list[int]:
+            """For each printed target word the position of its word in the printed source, tags in front counted."""
+            soft = pair.soft(self.printed_level)
+            front = pair.source.front if soft.shape[1] else 0
+            return [front + max(0, source) for source in best_sources(soft).tolist()]
+
         if self.form != "soft":
             return PrintedAlignment(pair.links(self.level), source_of)
-        rows = [[f"{value:.6f}" for value in row] for row in normalized(pair.soft(self.level))]
+        rows: list[Any] = [[f"{value:.6f}" for value in row] for row in normalized(pair.soft(self.level))]
         if self.indexed_rows:
-            return PrintedAlignment([(target, ",".join(row)) for target, row in enumerate(rows)], source_of)
+            rows = [(target, ",".join(row)) for target, row in enumerate(rows)]
         return PrintedAlignment(rows, source_of)
-
-    def _sources(self, pair: Any) -> list[int]:
-        """For each printed target word the position of its source word in the printed source, tags in front counted."""
-        soft = pair.soft(self.printed_level)
-        front = pair.source.front if soft.shape[1] else 0
-        return [front + max(0, source) for source in best_sources(soft).tolist()]
-
-    def _write(self, pairs: list[Any], hypotheses: list[tuple[int, dict[str, Any]]]) -> None:
-        assert self.dump is not None
-        for (number, hypo), pair in zip(hypotheses, pairs, strict=True):
-            self.dump.add(
-                number,
-                source_pieces=pair.source.pieces,
-                target_pieces=pair.target.pieces,
-                source=pair.source.by_word,
-                target=pair.target.by_word,
-                layers=pair.layers,
-                heads=pair.heads if self.dump.heads else None,
-                score=float(hypo["score"]),
-            )
-
-
-def _ids(sample: dict[str, Any]) -> list[int]:
-    return sample["id"].tolist() if "id" in sample else list(range(len(sample["net_input"]["src_tokens"])))
-
-
-def _encoder_input(sample: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in sample["net_input"].items() if name != "prev_output_tokens"}

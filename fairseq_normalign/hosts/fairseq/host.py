@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
@@ -19,78 +18,71 @@ from ...text.subwords import AlreadyPieces, MosesDetokenizer, MosesTokenizer
 from ...text.vocabulary import TAGS, Vocabulary, scheme_of_dictionary
 from ...text.words import places_of
 from ..options import ModelOptions
-from ..protocol import Batch, Hypothesis, Pair, padded, rows_of
+from ..protocol import Batch, Hypothesis, Pair, batch_of, padded
 from ..reading import evaluating
-from .loading import LoadedModels, dictionary_inventory, load_models
+from .loading import dictionary_inventory, load_models
 from .model import FairseqModel, teacher_forcing
-
-
-def encode_batch(
-    pairs: Sequence[Pair], names: Sequence[str], task: Any, start: tuple[int, ...], device: torch.device | str
-) -> Batch:
-    """Return encoded pairs as a batch; ``task`` has the dictionaries, ``start`` is what the decoder is given first."""
-    source, target = task.source_dictionary, task.target_dictionary
-    tokens = padded([line.indices for line, _ in pairs], source.pad()).to(device)
-    lengths = torch.tensor([len(line) for line, _ in pairs], device=device)
-    return Batch(
-        encoder_input={"src_tokens": tokens, "src_lengths": lengths},
-        source_tokens=tokens,
-        source_padding=tokens.eq(source.pad()),
-        targets=rows_of([line.indices for _, line in pairs]),
-        rows=range(len(pairs)),
-        start=start,
-        end=task.frame().target_end[0],
-        pad=target.pad(),
-        names=names,
-        sentences=[(line.sentence, other.sentence) for line, other in pairs],
-    )
 
 
 class TaskBatches:
     """Makes batches for the models of a task, which holds their dictionaries."""
 
-    def __init__(self, task: Any, models: Sequence[Any], *, tags_in_lines: bool = False) -> None:
+    def __init__(self, task: Any, models: Sequence[FairseqModel], *, tags_in_lines: bool = False) -> None:
         """``tags_in_lines``: language tags are among the pieces of the target already, as in fairseq's datasets."""
         self.task = task
         self.models = list(models)
         start: tuple[int, ...] = task.frame().target_start
         self._start = start[:1] if tags_in_lines else start
 
-    @property
-    def device(self) -> torch.device:
-        """Where the models compute."""
-        return next(self.models[0].module.parameters()).device
-
     def batch(self, pairs: Sequence[Pair], names: Sequence[str] = ()) -> Batch:
         """Return encoded pairs as one batch, on the models' device."""
-        return encode_batch(pairs, names, self.task, self._start, self.device)
+        pad, device = self.task.source_dictionary.pad(), self.models[0].device
+        tokens = padded([line.indices for line, _ in pairs], pad).to(device)
+        return batch_of(
+            pairs,
+            names,
+            tokens,
+            tokens.eq(pad),
+            encoder_input={
+                "src_tokens": tokens,
+                "src_lengths": torch.tensor([len(line) for line, _ in pairs], device=device),
+            },
+            start=self._start,
+            end=self.task.frame().target_end[0],
+            pad=self.task.target_dictionary.pad(),
+        )
 
 
 class FairseqModels(TaskBatches):
     """One model or an ensemble with its text; see :class:`fairseq_normalign.hosts.protocol.LoadedModel`."""
 
-    def __init__(
-        self,
-        models: Sequence[FairseqModel],
-        task: Any,
-        source: LineEncoder,
-        target: LineEncoder,
-        target_words: Vocabulary,
-        *,
-        written: Mapping[str, Any] | None = None,
-        put_together: Callable[[Sequence[str]], str] | None = None,
-    ) -> None:
-        """``target_words`` makes the indices of a translation into words.
-
-        ``written``: how its text is written, as :func:`~fairseq_normalign.text.encoding.line_of_pieces` takes it;
-        ``put_together`` makes natural text of its words.
-        """
+    def __init__(self, models: Sequence[FairseqModel], task: Any, text: TextOptions, *, tags: str = TAGS) -> None:
+        """``text``: how lines become words and pieces; ``tags``: the pieces that are language tags."""
         super().__init__(task, models)
-        self.source = source
-        self.target = target
-        self.target_words = target_words
-        self._written = dict(written or {})
-        self._put_together = put_together
+        frame, languages = task.frame(), self.languages
+        dictionaries = task.source_dictionary, task.target_dictionary
+        splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
+        # what stands around the target is given to the decoder, not to the text
+        around = (frame.source_front, frame.source_end), ((), ())
+        self.source, self.target = (
+            LineEncoder(
+                dictionary,
+                splitter,
+                tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
+                words=text.finder(language),
+                lowercase=text.lowercase,
+                front=front,
+                end=end,
+                tags=tags,
+            )
+            for dictionary, splitter, language, (front, end) in zip(
+                dictionaries, splitters, languages, around, strict=True
+            )
+        )
+        self._vocabulary = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
+        self._find = text.finder(languages[1])
+        self._in_pieces = isinstance(splitters[1], AlreadyPieces)
+        self._put_together = MosesDetokenizer((languages[1] or "en")[:2]) if text.tokenizer is not None else " ".join
 
     @property
     def languages(self) -> tuple[str | None, str | None]:
@@ -108,16 +100,19 @@ class FairseqModels(TaskBatches):
 
     def natural(self, line: Line) -> tuple[str, Sequence[Span]]:
         """Return the text of a translation as people write it, and the places of its words."""
-        text = self._put_together(line.given_words) if self._put_together else " ".join(line.given_words)
-        return (line.text, line.places) if self._written.get("find") else (text, places_of(text, line.given_words))
+        if self._find is not None:
+            return line.text, line.places
+        text = self._put_together(line.given_words)
+        return text, places_of(text, line.given_words)
 
     def scores(self, pairs: Sequence[Pair]) -> list[float]:
         """Return the mean log-probability of each target, its end included, given its source."""
         sample = self._sample([source for source, _ in pairs])
         frame, pad = self.task.frame(), self.task.target_dictionary.pad()
         whole = [[*frame.target_start, *target.indices, *frame.target_end] for _, target in pairs]
-        sample["target"] = _padded([line[1:] for line in whole], pad).to(self.device)
-        sample["net_input"]["prev_output_tokens"] = _padded([line[:-1] for line in whole], pad).to(self.device)
+        device = self.models[0].device
+        sample["target"] = padded([line[1:] for line in whole], pad).to(device)
+        sample["net_input"]["prev_output_tokens"] = padded([line[:-1] for line in whole], pad).to(device)
         return [float(beams[0]["score"]) for beams in self._generate(sample, score_reference=True)]
 
     def _generate(self, sample: dict[str, Any], **options: Any) -> list[list[dict[str, Any]]]:
@@ -132,73 +127,44 @@ class FairseqModels(TaskBatches):
             return self.task.inference_step(generator, modules, sample)
 
     def _sample(self, lines: Sequence[Line]) -> dict[str, Any]:
-        pad = self.task.source_dictionary.pad()
-        tokens = _padded([line.indices for line in lines], pad, left=True).to(self.device)
-        lengths = torch.tensor([len(line) for line in lines], device=self.device)
-        return {"net_input": {"src_tokens": tokens, "src_lengths": lengths}}
+        device = self.models[0].device
+        tokens = padded([line.indices for line in lines], self.task.source_dictionary.pad(), left=True)
+        lengths = torch.tensor([len(line) for line in lines])
+        return {"net_input": {"src_tokens": tokens.to(device), "src_lengths": lengths.to(device)}}
 
     def _hypothesis(self, found: dict[str, Any]) -> Hypothesis:
         indices = self.task.frame().pieces(found["tokens"].tolist())
-        line = line_of_pieces(indices, self.target_words.sentence(indices), self.target_words.scheme, **self._written)
+        line = line_of_pieces(
+            indices,
+            self._vocabulary.sentence(indices),
+            self._vocabulary.scheme,
+            find=self._find,
+            text_of=self._put_together if self._find is not None else " ".join,
+            in_pieces=self._in_pieces,
+        )
         return Hypothesis(line, float(found["score"]))
 
 
-def _padded(rows: Sequence[Sequence[int]], pad: int, *, left: bool = False) -> Tensor:
-    """N sequences of indices -> [N, longest], padded on the right or on the left."""
-    from fairseq.data.data_utils import collate_tokens
+def load(
+    model: ModelOptions, text: TextOptions, *, tags: str = TAGS, forward: FairseqModels | None = None
+) -> FairseqModels:
+    """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says.
 
-    return collate_tokens([torch.tensor(row, dtype=torch.long) for row in rows], pad, left_pad=left)
-
-
-def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
-    """Load the checkpoint(s) that ``model`` names and make them read lines as ``text`` says."""
+    ``forward``: the same multilingual model in the other direction; it is loaded again only where the directions share
+    nothing.
+    """
+    if forward is not None:
+        if not forward.task.is_multilingual:
+            raise NormalignError(
+                f"{model.path}: translates {'-'.join(forward.task.languages)} only; "
+                "the other direction needs a model of its own"
+            )
+        if forward.task.serves_every_direction:
+            return FairseqModels(forward.models, forward.task.reversed(), text, tags=tags)
     languages = {"source_lang": model.source_lang, "target_lang": model.target_lang}
     loaded = load_models(model.path, data=model.data, options=model.task_options, **languages)
-    for module in loaded.models:
-        FairseqModel(module).checked(model.path)
-        model.place(module)
-    return with_text(loaded, text, tags=tags)
-
-
-def load_reversed(model: ModelOptions, text: TextOptions, forward: FairseqModels, *, tags: str = TAGS) -> FairseqModels:
-    """The other direction of a multilingual model, which is loaded again only where its directions share nothing."""
-    task = forward.task
-    if not task.is_multilingual:
-        raise NormalignError(
-            f"{model.path}: translates {'-'.join(task.languages)} only; the other direction needs a model of its own"
-        )
-    if not task.serves_every_direction:
-        return load(model, text, tags=tags)
-    shared = with_text(LoadedModels([one.module for one in forward.models], task.reversed()), text, tags=tags)
-    shared.models = list(forward.models)
-    return shared
-
-
-def with_text(loaded: LoadedModels, text: TextOptions, *, tags: str = TAGS) -> FairseqModels:
-    """Give loaded models their text: tokenization, pieces and dictionaries of both sides."""
-    task, languages = loaded.task, loaded.task.languages
-    dictionaries = task.source_dictionary, task.target_dictionary
-    splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
-    frame = task.frame()
-    around = (frame.source_front, frame.source_end), ((), ())  # the target's are given to the decoder, not to the text
-    source, target = (
-        LineEncoder(
-            dictionary,
-            splitter,
-            tokenizer=MosesTokenizer(language, text.tokenizer) if text.tokenizer else None,
-            words=text.finder(language),
-            lowercase=text.lowercase,
-            front=front,
-            end=end,
-            tags=tags,
-        )
-        for dictionary, splitter, language, (front, end) in zip(dictionaries, splitters, languages, around, strict=True)
-    )
-    words = Vocabulary(dictionaries[1], splitters[1].scheme, tags=tags, ignored=frame.target)
-    models = [FairseqModel(module, tags=len(frame.target_start) - 1) for module in loaded.models]
-    find = text.finder(languages[1])
-    written: dict[str, Any] = {"find": find, "in_pieces": isinstance(splitters[1], AlreadyPieces)}
-    put_together = MosesDetokenizer((languages[1] or "en")[:2]) if text.tokenizer is not None else None
-    if find is not None and put_together is not None:
-        written["text_of"] = put_together
-    return FairseqModels(models, loaded.task, source, target, words, written=written, put_together=put_together)
+    front = len(loaded.task.frame().target_start) - 1
+    models = [FairseqModel(module, tags=front).checked(model.path) for module in loaded.models]
+    for one in models:
+        model.place(one.module)
+    return FairseqModels(models, loaded.task, text, tags=tags)

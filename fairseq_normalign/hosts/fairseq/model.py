@@ -158,7 +158,7 @@ FUSED_FROM = 32
 
 
 class FairseqModel(ReadModel):
-    """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.protocol.HostModel`."""
+    """One Transformer of fairseq's; see :class:`fairseq_normalign.hosts.reading.ReadModel`."""
 
     def __init__(self, module: nn.Module, *, tags: int = 0) -> None:
         """``module``: any autoregressive encoder-decoder Transformer; another model is a clear error.

@@ -6,17 +6,15 @@ scores stay those of that task. :func:`host_class` makes the class; the alignmen
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import os
-import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from fairseq.data.data_utils import infer_language_pair
+from fairseq.data.data_utils import infer_language_pair, post_process
 from fairseq.tasks import TASK_REGISTRY
 from fairseq.tasks.multilingual_translation import MultilingualTranslationTask
 from fairseq.tasks.translation import TranslationTask
@@ -29,6 +27,7 @@ from torch import isfinite, nn
 from ...errors import NormalignError
 from ...text.encoding import Line
 from ...text.vocabulary import Dictionary, Vocabulary
+from ..loading import faults_of
 from ..protocol import Pair
 from .checkpoints import check_names
 from .loading import load_dictionary
@@ -47,7 +46,7 @@ class Frame:
     """What the decoder has to say after the last piece."""
 
     def pieces(self, target: Sequence[int]) -> list[int]:
-        """The pieces of a hypothesis: without the tags in front, as far as they are there, and without its end."""
+        """Return the pieces of a hypothesis, without the tags in front, as far as they are there, and its end."""
         found = list(target)
         for symbol in self.target_start[1:]:
             found = found[1:] if found[:1] == [symbol] else found
@@ -66,85 +65,9 @@ class Frame:
         return frozenset((*self.target_start, *self.target_end))
 
 
-def framed(task: Any, source_tag: int | None, target_tag: int | None, *, replacing: bool) -> Frame:
-    """Tags in front of the sentences, or instead of the source's end and the start symbol."""
-    ends = task.source_dictionary.eos(), task.target_dictionary.eos()
-    source, target = (() if tag is None else (tag,) for tag in (source_tag, target_tag))
-    if replacing:
-        return Frame((), source or (ends[0],), target or (ends[1],), (ends[1],))
-    return Frame(source, (ends[0],), (ends[1], *target), (ends[1],))
-
-
-@contextlib.contextmanager
-def reading_dataset(directory: str, split: str) -> Iterator[None]:
-    """While fairseq reads the files of a split: a missing or damaged one is one line."""
-    try:
-        yield
-    except (OSError, ValueError, AssertionError, LookupError, TypeError, struct.error, OverflowError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise NormalignError(f"{directory}: the split '{split}' cannot be read: {reason}") from None
-
-
-def keep_every_sentence(dataset: Any) -> None:
-    """Make ``dataset.batch_by_size`` return every index it is given.
-
-    fairseq main drops the last batch when its size is not a multiple of ``--required-batch-size-multiple``.
-    """
-    if getattr(dataset.batch_by_size, "keeps_every_sentence", False):
-        return
-    original = dataset.batch_by_size
-
-    def batch_by_size(indices: ArrayLike, *args: Any, **options: Any) -> list[Any]:
-        indices = np.asarray(indices)
-        if not len(indices):
-            return []
-        batches = list(original(indices, *args, **options))
-        lost = indices[~np.isin(indices, np.concatenate(batches) if batches else indices[:0])]
-        if len(lost):
-            batches.extend(original(lost, *args, **{**options, "required_batch_size_multiple": 1}))
-        return batches
-
-    batch_by_size.keeps_every_sentence = True  # type: ignore[attr-defined]
-    dataset.batch_by_size = batch_by_size
-
-
-def post_process_original_text(dataset: Any, symbol: str | None) -> None:
-    """Let a raw text dataset give its original text in the words that are printed, not in pieces."""
-    from fairseq.data.data_utils import post_process
-
-    for side in (getattr(dataset, "src", None), getattr(dataset, "tgt", None)):
-        original = getattr(side, "get_original_text", None)
-        if symbol is not None and original is not None and not hasattr(original, "is_post_processed"):
-
-            def get_original_text(number: int, original: Any = original) -> str:
-                return post_process(original(number), symbol)
-
-            get_original_text.is_post_processed = True  # type: ignore[attr-defined]
-            side.get_original_text = get_original_text  # type: ignore[union-attr]
-
-
-def sentence_numbers(dataset: Any, indices: ArrayLike) -> np.ndarray:
-    """The numbers of the sentences at ``indices``: a dataset of several directions counts batches, not sentences.
-
-    Nothing for several directions at once, as in training.
-    """
-    if not hasattr(dataset, "longest_dataset"):
-        return np.asarray(indices)
-    return np.asarray([] if dataset.eval_key is None else dataset._ordered_indices[dataset.eval_key], dtype=np.int64)
-
-
-def size_of(dataset: Any, number: int) -> str:
-    """How many pieces the sentence has, on each of its sides."""
-    if hasattr(dataset, "longest_dataset"):
-        dataset = dataset.datasets[dataset.eval_key]
-    size = dataset.size(number)
-    return " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
-
-
 def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count: int) -> list[Pair]:
     """Return the first ``count`` pairs of a dataset as the model gets them; none when it has no targets."""
-    if hasattr(dataset, "longest_dataset"):  # of several directions
-        dataset = dataset.datasets.get(dataset.eval_key, ())
+    dataset = _of_direction(dataset)
     source, target = vocabularies
     pairs = []
     for number in range(min(count, len(dataset))):
@@ -156,8 +79,15 @@ def first_pairs(dataset: Any, vocabularies: tuple[Vocabulary, Vocabulary], count
     return pairs
 
 
+def _of_direction(dataset: Any) -> Any:
+    """Return the data set of the direction that is evaluated, where there are several; () for all at once."""
+    return dataset.datasets.get(dataset.eval_key, ()) if hasattr(dataset, "longest_dataset") else dataset
+
+
 SUFFIX = "_normalign"
 """Our tasks are named after those they extend."""
+TAG_OPTIONS = ("encoder_langtok", "decoder_langtok", "lang_tok_style", "lang_tok_replacing_bos_eos", "prepend_bos")
+"""How a model was trained it has to be run."""
 
 
 class HostTask:
@@ -168,6 +98,10 @@ class HostTask:
     datasets: dict[str, Any]
     source_dictionary: Dictionary
     target_dictionary: Dictionary
+    is_multilingual: ClassVar[bool] = False
+    """Whether the same model may translate in other directions, too."""
+    serves_every_direction: ClassVar[bool] = False
+    """Whether one encoder and one decoder serve all directions, which only language tags tell apart."""
 
     @property
     def settings(self) -> Any:
@@ -179,19 +113,17 @@ class HostTask:
         """The source and the target language."""
         return self.settings.source_lang, self.settings.target_lang
 
-    @property
-    def is_multilingual(self) -> bool:
-        """Whether the same model may translate in other directions, too."""
-        return False
-
-    @property
-    def serves_every_direction(self) -> bool:
-        """Whether one encoder and one decoder serve all directions, which only language tags tell apart."""
-        return False
-
     def frame(self) -> Frame:
-        """What is put around the sentences of this direction."""
-        return Frame((), (self.source_dictionary.eos(),), *[(self.target_dictionary.eos(),)] * 2)
+        """Return what is put around the sentences of this direction."""
+        return self._tagged(None, None)
+
+    def _tagged(self, source_tag: int | None, target_tag: int | None, *, replacing: bool = False) -> Frame:
+        """Tags in front of the sentences, or, ``replacing``, instead of the source's end and the start symbol."""
+        ends = self.source_dictionary.eos(), self.target_dictionary.eos()
+        source, target = (() if tag is None else (tag,) for tag in (source_tag, target_tag))
+        if replacing:
+            return Frame((), source or (ends[0],), target or (ends[1],), (ends[1],))
+        return Frame(source, (ends[0],), (ends[1], *target), (ends[1],))
 
     # -- what fairseq calls -------------------------------------------------------------------------------------------
 
@@ -199,15 +131,18 @@ class HostTask:
     def setup_task(cls, cfg: Any, **options: Any) -> Any:
         """Set the task up as fairseq does; a missing language or file is an error of one line."""
         cls.prepare_settings(cfg)
-        try:
+        with faults_of("the task cannot be set up"):
             return super().setup_task(cfg, **options)  # type: ignore[misc]
-        except (ValueError, AssertionError, LookupError, OSError) as error:
-            reason = " ".join(str(error).split())[:300] or type(error).__name__
-            raise NormalignError(f"the task cannot be set up: {reason}") from None
 
     @classmethod
     def prepare_settings(cls, cfg: Any) -> None:
         """Check and complete the options before the task is made."""
+        if cls.is_multilingual:
+            if (cfg.source_lang is None) != (cfg.target_lang is None):
+                raise NormalignError(
+                    "source and target language are needed, or, to train on all pairs, neither; give -s and -t"
+                )
+            return
         paths = split_paths(cfg.data) if cfg.data else []
         if paths and (cfg.source_lang is None or cfg.target_lang is None):
             source, target = infer_language_pair(paths[0]) if os.path.isdir(paths[0]) else (None, None)
@@ -220,11 +155,14 @@ class HostTask:
         return load_dictionary(filename)
 
     def build_model(self, cfg: Any, from_checkpoint: bool = False) -> Any:
-        """Any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
+        """Build any encoder-decoder Transformer; a model that cannot be read is refused here, in one line."""
         if from_checkpoint:
             check_names(cfg, is_task_given=True)
-            self.check_saved(cfg)
-            cfg = without_embedding_files(cfg)
+            self._check_saved(cfg)
+            for name in ("encoder_embed_path", "decoder_embed_path"):  # the files its embeddings were made from
+                if getattr(cfg, name, None):
+                    cfg = copy.deepcopy(cfg)
+                    setattr(cfg, name, None)
         model = super().build_model(cfg, from_checkpoint)  # type: ignore[misc]
         for part in _parts(model).values():
             decoder_layers(part)
@@ -232,24 +170,23 @@ class HostTask:
         model.register_load_state_dict_pre_hook(self._check_embeddings)
         return model
 
-    def check_saved(self, saved: Any) -> None:
+    def _check_saved(self, saved: Any) -> None:
         """Refuse a model of another task, whose sentences had other symbols around them; ``saved`` may not say it."""
         name = str(getattr(saved, "task", None) or "")
-        stock = TASK_REGISTRY.get(name)
-        trained = host_of(stock) if stock is not None else None
+        trained = host_of(TASK_REGISTRY[name]) if name in TASK_REGISTRY else None
         if trained is not None and not isinstance(self, trained):
             raise ValueError(
                 f"it was trained with the task '{name}', which puts other symbols around a sentence; "
                 f"use --task {name.removesuffix(SUFFIX)}{SUFFIX}"
             )
-        for option in TAG_OPTIONS if trained is not None and trained is not HostTask else ():
+        for option in TAG_OPTIONS if trained not in (None, HostTask) else ():
             given, was = (getattr(place, option, None) or None for place in (self.settings, saved))
             if hasattr(saved, option) and given != was:
                 flag = f"--{option.replace('_', '-')}"
                 raise ValueError(f"it was trained with {flag} {was or 'off'}, which is {given or 'off'} here")
 
     def one_direction(self, model: Any) -> Any:
-        """The encoder and decoder of this direction, where a model has several."""
+        """Return the encoder and decoder of this direction, where a model has several."""
         parts = _parts(model)
         return parts["-".join(self.languages)] if "" not in parts else model
 
@@ -257,10 +194,7 @@ class HostTask:
         """Check that dictionaries fit the parameters to load; an error names the dictionary and the difference."""
         if getattr(self, "training", False):  # all directions at once: each has its own dictionaries
             return
-        sides = {
-            "encoder": ("source", self.source_dictionary),
-            "decoder": ("target", self.target_dictionary),
-        }
+        sides = {"encoder": ("source", self.source_dictionary), "decoder": ("target", self.target_dictionary)}
         for name, tensor in parameters.items():
             placeholder = name.endswith("._float_tensor")  # fairseq stores what was in memory, for its type
             if tensor.is_floating_point() and not placeholder and not bool(isfinite(tensor).all()):
@@ -277,55 +211,71 @@ class HostTask:
                 )
 
     def load_dataset(self, split: str, epoch: int = 1, combine: bool = False, **options: Any) -> None:
-        """Load a split as fairseq does; the text that ``--replace-unk`` copies from is post-processed too."""
-        with reading_dataset(self.settings.data, split):
+        """Load a split as fairseq does; what ``--replace-unk`` copies from is in the words that are printed."""
+        with faults_of(f"{self.settings.data}: the split '{split}' cannot be read"):
             super().load_dataset(split, epoch=epoch, combine=combine, **options)  # type: ignore[misc]
-        post_process_original_text(self.datasets[split], getattr(self.settings, "post_process", None))
+        symbol = getattr(self.settings, "post_process", None)
+        for name in ("src", "tgt"):
+            side = getattr(self.datasets[split], name, None)
+            original = getattr(side, "get_original_text", None)  # raw text alone has it
+            if symbol is not None and original is not None and "get_original_text" not in vars(side):
+                side.get_original_text = lambda number, original=original: post_process(original(number), symbol)
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
-        """Return batches as fairseq does, but drop no sentence with an incomplete last batch."""
-        keep_every_sentence(dataset)
+        """Return batches as fairseq does, but drop no sentence with an incomplete last batch.
+
+        fairseq main drops it when its size is not a multiple of ``--required-batch-size-multiple``.
+        """
+        original = dataset.batch_by_size
+
+        def batch_by_size(indices: ArrayLike, *given: Any, **wanted: Any) -> list[Any]:
+            indices = np.asarray(indices)
+            batches = list(original(indices, *given, **wanted)) if len(indices) else []
+            lost = indices[~np.isin(indices, np.concatenate(batches) if batches else indices[:0])]
+            if len(lost):
+                batches.extend(original(lost, *given, **{**wanted, "required_batch_size_multiple": 1}))
+            return batches
+
+        if "batch_by_size" not in vars(dataset):
+            dataset.batch_by_size = batch_by_size
         return super().get_batch_iterator(dataset, *args, **options)  # type: ignore[misc]
 
     def filter_indices_by_size(
         self, indices: Any, dataset: Any, max_positions: Any = None, ignore_invalid_inputs: bool = False
     ) -> Any:
         """Leave out what fairseq leaves out; a sentence that is too long and may not be is named in one line."""
-        before = sentence_numbers(dataset, indices)
+
+        def sentences(found: ArrayLike) -> np.ndarray:
+            """The numbers of sentences; a data set of several directions counts batches, and all at once has none."""
+            if not hasattr(dataset, "longest_dataset"):
+                return np.asarray(found)
+            return np.asarray(dataset._ordered_indices[dataset.eval_key] if dataset.eval_key else [], dtype=np.int64)
+
+        before = sentences(indices)
         kept = super().filter_indices_by_size(indices, dataset, max_positions, True)  # type: ignore[misc]
-        lost = np.setdiff1d(before, sentence_numbers(dataset, kept))
+        lost = np.setdiff1d(before, sentences(kept))
         if len(lost) and not ignore_invalid_inputs:
+            size = _of_direction(dataset).size(int(lost[0]))
+            pieces = " and ".join(str(int(side)) for side in (size if isinstance(size, tuple) else (size,)))
             raise NormalignError(
-                f"sentence {lost[0] + 1} has {size_of(dataset, int(lost[0]))} pieces, {max_positions} are allowed "
+                f"sentence {lost[0] + 1} has {pieces} pieces, {max_positions} are allowed "
                 f"({len(lost)} such); --skip-invalid-size-inputs-valid-test leaves them out"
             )
         return kept
 
 
 def _parts(model: Any) -> Any:
-    """The models of all directions by their names, or the one that serves all."""
+    """Return the models of all directions by their names, or the one that serves all."""
     found = getattr(model, "models", None)
     return found if isinstance(found, nn.ModuleDict) else {"": model}
-
-
-TAG_OPTIONS = ("encoder_langtok", "decoder_langtok", "lang_tok_style", "lang_tok_replacing_bos_eos", "prepend_bos")
-"""How a model was trained it has to be run."""
 
 
 class MultiSimpleEpochHost(HostTask):
     """Stands in front of ``translation_multi_simple_epoch``: M2M-100, NLLB, mBART-50, WMT21."""
 
     data_manager: Any
-
-    @property
-    def is_multilingual(self) -> bool:
-        """Always true: the model translates in several directions."""
-        return True
-
-    @property
-    def serves_every_direction(self) -> bool:
-        """Always true: one encoder and decoder, with language tags."""
-        return True
+    is_multilingual = True
+    serves_every_direction = True
 
     def reversed(self) -> Any:
         """Return this task for the other direction."""
@@ -336,7 +286,7 @@ class MultiSimpleEpochHost(HostTask):
     @classmethod
     def prepare_settings(cls, cfg: Any) -> None:
         """Both languages or none; for one direction, the list of all directions is not needed."""
-        check_both_languages(cfg)
+        super().prepare_settings(cfg)
         if cfg.lang_pairs is None and cfg.source_lang is not None:
             if not cfg.langs and not cfg.lang_dict:
                 raise NormalignError(
@@ -350,30 +300,20 @@ class MultiSimpleEpochHost(HostTask):
         source_spec, target_spec = self.args.langtoks["main"]
         source_tag = self.data_manager.get_encoder_langtok(source, target, source_spec)
         target_tag = self.data_manager.get_decoder_langtok(target, target_spec)
-        return framed(self, source_tag, target_tag, replacing=self.args.lang_tok_replacing_bos_eos)
+        return self._tagged(source_tag, target_tag, replacing=self.args.lang_tok_replacing_bos_eos)
 
 
 class MultilingualHost(HostTask):
     """Stands in front of ``multilingual_translation``, where tags replace the source's end and the start symbol."""
 
-    dicts: dict[str, Any]
-
-    @property
-    def is_multilingual(self) -> bool:
-        """Always true: the model translates in several directions."""
-        return True
-
-    @classmethod
-    def prepare_settings(cls, cfg: Any) -> None:
-        """Check that both languages are given, or none."""
-        check_both_languages(cfg)
+    is_multilingual = True
 
     def frame(self) -> Frame:
         """``--encoder-langtok`` replaces the source's end, ``--decoder-langtok`` the start symbol."""
         source, target = self.languages
         source_tag = self.get_encoder_langtok(source, target)  # type: ignore[attr-defined]
         target_tag = self.get_decoder_langtok(target)  # type: ignore[attr-defined]
-        return framed(self, source_tag, target_tag, replacing=True)
+        return self._tagged(source_tag, target_tag, replacing=True)
 
     def inference_step(self, generator: Any, models: Any, sample: Any, *args: Any, **options: Any) -> Any:
         """Score or translate with the model of this direction; fairseq would run those of all directions at once."""
@@ -400,25 +340,6 @@ class PretrainedBartHost(HostTask):
         return Frame(front, (end[0], source_tag), (target_tag, *front), (end[1], target_tag))
 
 
-def check_both_languages(cfg: Any) -> None:
-    """One language without the other is a mistake that fairseq ends in a riddle about."""
-    if (cfg.source_lang is None) != (cfg.target_lang is None):
-        raise NormalignError(
-            "source and target language are needed, or, to train on all pairs, neither; give -s and -t"
-        )
-
-
-def without_embedding_files(arguments: Any) -> Any:
-    """The arguments of a model, without the files that its embeddings were made from when it was trained."""
-    names = [name for name in ("encoder_embed_path", "decoder_embed_path") if getattr(arguments, name, None)]
-    if not names:
-        return arguments
-    arguments = copy.deepcopy(arguments)
-    for name in names:
-        setattr(arguments, name, None)
-    return arguments
-
-
 HOSTS: dict[type, type[HostTask]] = {
     TranslationMultiSimpleEpochTask: MultiSimpleEpochHost,
     MultilingualTranslationTask: MultilingualHost,
@@ -429,13 +350,13 @@ HOSTS: dict[type, type[HostTask]] = {
 
 
 def host_of(task_class: type) -> type[HostTask] | None:
-    """What stands in front of a task, or None: it does not extend a translation task that is known here."""
+    """Return what stands in front of a task, or None: it does not extend a translation task that is known here."""
     return next((HOSTS[base] for base in task_class.__mro__ if base in HOSTS), None)
 
 
 @functools.cache
 def host_class(task_class: type) -> type:
-    """``task_class`` made safe."""
+    """Return ``task_class`` made safe."""
     host = host_of(task_class)
     if host is None:
         raise NormalignError(f"{task_class.__name__} does not extend a translation task of fairseq")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,14 @@ from .files import found_files
 from .formats import read_weights
 from .text import Pieces
 
-_LOADED: weakref.WeakValueDictionary[tuple, Any] = weakref.WeakValueDictionary()
-"""Models that are in use: one that serves both directions is in memory once."""
 
+def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS, forward: Any = None) -> Any:
+    """Load the file, folder or archive that ``model`` names and make it read lines as ``text`` says.
 
-def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
-    """Load the file, folder or archive that ``model`` names and make it read lines as ``text`` says."""
+    ``forward``: the same model in the other direction; its weights are not loaded again.
+    """
     try:
-        from ..transformers.host import with_text
+        from ..transformers.host import TransformersModels
         from ..transformers.model import TransformersModel
         from .modules import build
     except ImportError:
@@ -36,14 +35,12 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
         raise NormalignError(f"{path}: no such file or folder")
 
     with found_files(path, paths(text.sentencepiece_model)) as found:
-        key = str(path), model.device, model.precision
-        loaded = _LOADED.get(key)
         try:
+            loaded = None if forward is None else forward.models[0]
             if loaded is None:
                 model.prepare()
                 module = build(read_weights(found.weights), found.settings)
                 loaded = TransformersModel(module.to(device=model.device, dtype=model.dtype)).checked(found.weights)
-                _LOADED[key] = loaded
             sides = [Pieces(side, found.settings, found.languages) for side in (found.source, found.target)]
         except NormalignError as error:
             reason = str(error).removeprefix(f"{found.weights}: ")
@@ -61,4 +58,4 @@ def load(model: ModelOptions, text: TextOptions, *, tags: str = TAGS) -> Any:
     for side, pieces, known in zip(("encoder", "decoder"), sides, module.pieces, strict=True):
         if len(pieces.get_vocab()) > known:
             raise NormalignError(f"{path}: its vocabulary has {len(pieces.get_vocab())} pieces, the {side} {known}")
-    return with_text([loaded], sides, model, text, tags)
+    return TransformersModels([loaded], sides, model, text, tags=tags)

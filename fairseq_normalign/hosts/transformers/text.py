@@ -11,11 +11,13 @@ languages, MADLAD, T5). Tokenizers write languages in their own way: ``deu_Latn`
 from __future__ import annotations
 
 import difflib
+import functools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ...analysis.attention_batch import Inventory
 from ...errors import NormalignError
 from ...links.pieces import Segmentation, Sentence, Span
 from ...text.encoding import CACHED_WORDS, LONGEST_WORD, Line
@@ -38,28 +40,33 @@ Pieces = tuple[list[str], list[int], list[Span | None]]
 """Pieces as they are written, their indices, and their places in the text."""
 
 
-@dataclass(frozen=True)
-class Specials:
-    """What a tokenizer puts in front of a text and behind it: indices."""
-
-    front: tuple[int, ...]
-    back: tuple[int, ...]
-
-
 class Tokenizer:
     """One side, source or target, of a tokenizer of ``transformers``."""
 
     def __init__(self, tokenizer: Any, *, target: bool = False) -> None:
         """``tokenizer`` is this side's own: that of the target side is switched to it for good."""
         self.host = tokenizer
-        self.specials = _specials(tokenizer, target)
+        given = {"text_target" if target else "text": "a"}
+        bare = list(tokenizer(**given, add_special_tokens=False)["input_ids"])
+        whole = list(tokenizer(**given)["input_ids"])
+        start = next(n for n in range(len(whole) - len(bare) + 1) if whole[n : n + len(bare)] == bare)
+        self.front, self.back = whole[:start], whole[start + len(bare) :]
+        """The indices of what it puts in front of a text and behind it."""
         if target and hasattr(tokenizer, "_switch_to_target_mode"):
             tokenizer._switch_to_target_mode()
-        self._target_indices = _target_indices(tokenizer) if target else None
+        # FSMT's knows the pieces of the target by index only
+        by_index = tokenizer.decoder.items() if target and hasattr(tokenizer, "tgt_vocab_file") else ()
+        self._target_indices = {piece: index for index, piece in by_index}
         self.unknown: int | None = tokenizer.unk_token_id
-        self.marks_ends = any(piece.endswith(END_OF_WORD) for piece in self.symbols())
+        vocabulary = self.vocabulary
+        self.marks_ends = any(piece.endswith(END_OF_WORD) for piece in vocabulary)
         """Whether it splits words that are given, and would tokenize a text by its own rules (FSMT)."""
-        self._scheme = "gpt2" if any("Ġ" in piece for piece in self.symbols()) else "sentencepiece"
+        self._scheme = "gpt2" if any("Ġ" in piece for piece in vocabulary) else "sentencepiece"
+
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The index of every piece."""
+        return self._target_indices or self.host.get_vocab()
 
     def __call__(self, text: str) -> Pieces:
         """Return the pieces of a text, without anything in front of it or behind it.
@@ -93,17 +100,9 @@ class Tokenizer:
 
     def index(self, piece: str) -> int:
         """Return the index of a piece as this side has it."""
-        if self._target_indices is None:
-            return int(self.host.convert_tokens_to_ids(piece))
-        return self._target_indices.get(piece, self.unknown or 0)
-
-    def symbols(self) -> list[str]:
-        """Return every piece, by its index."""
-        vocabulary = self._target_indices or self.host.get_vocab()
-        symbols = [""] * (max(vocabulary.values(), default=-1) + 1)
-        for piece, index in vocabulary.items():
-            symbols[index] = piece
-        return symbols
+        if self._target_indices:
+            return self._target_indices.get(piece, self.unknown or 0)
+        return int(self.host.convert_tokens_to_ids(piece))
 
     def spans(self, text: str, pieces: Sequence[str]) -> list[Span | None]:
         """Return where in a text its pieces stand; None for special pieces."""
@@ -119,20 +118,14 @@ class Tokenizer:
         return [str(piece) for piece in self.host.convert_ids_to_tokens(list(indices))]
 
 
-def _specials(tokenizer: Any, target: bool) -> Specials:
-    """Return the special pieces, found by encoding a short text with and without them."""
-    side = {"text_target": "a"} if target else {"text": "a"}
-    bare = list(tokenizer(**side, add_special_tokens=False)["input_ids"])
-    whole = list(tokenizer(**side)["input_ids"])
-    front = next(n for n in range(len(whole) - len(bare) + 1) if whole[n : n + len(bare)] == bare)
-    return Specials(tuple(whole[:front]), tuple(whole[front + len(bare) :]))
-
-
-def _target_indices(tokenizer: Any) -> dict[str, int] | None:
-    """FSMT's tokenizer knows the target vocabulary by index only."""
-    if not hasattr(tokenizer, "tgt_vocab_file"):
-        return None
-    return {piece: index for index, piece in tokenizer.decoder.items()}
+def inventory_of(vocabulary: Mapping[str, int], tokenizer: Any) -> Inventory:
+    """Return the pieces of a side by their indices; unknown words are no special piece."""
+    special = dict(zip(tokenizer.all_special_tokens, tokenizer.all_special_ids, strict=True))
+    known = {**special, **vocabulary}  # M2M100's languages are in no vocabulary
+    symbols = [""] * (max(known.values(), default=-1) + 1)
+    for piece, index in known.items():
+        symbols[index] = piece
+    return Inventory(symbols, frozenset(special.values()) - {tokenizer.unk_token_id})
 
 
 class TokenizerLines:
@@ -160,7 +153,7 @@ class TokenizerLines:
         self._lowercase = lowercase
         self._is_tag = re.compile(tags).fullmatch
         self._front, self._back = list(front), list(back)
-        self._known: dict[str, tuple[list[str], list[int]]] = {}
+        self._of_word = functools.lru_cache(CACHED_WORDS)(tokenizer.of_word)
         self.seen = 0
         self.unknown = 0
 
@@ -169,85 +162,44 @@ class TokenizerLines:
 
         ``places``: where its words are, if that is known.
         """
-        tags, start = self._tags_of(line)
-        find = self._find or space_words
+        tokenizer, front, start = self.tokenizer, list(self._front), len(line)
+        for first, last in space_words(line):
+            tag = line[first:last]
+            index = tokenizer.index(tag) if self._is_tag(tag) else tokenizer.unknown
+            if index is None or index == tokenizer.unknown:
+                start = first
+                break
+            front.append(index)
         if places is None:
-            places = [(start + one, start + other) for one, other in find(line[start:])]
-        text, inner, natural = self._text(line, start, places)
+            places = [(start + one, start + other) for one, other in (self._find or space_words)(line[start:])]
+
+        text, inner, may_share = line[start:], [(one - start, other - start) for one, other in places], True
+        if self._find is None:
+            text, inner = spaced = spaced_words(line, places)
+            if may_be_unspaced(line) and not tokenizer.marks_ends:
+                text, inner = join_unspaced(line, places)
+            may_share = text != spaced[0]
         if self._lowercase:
             text = lowered(text)
         words = words_at(text, inner)
-        return self._encoded(line, places, tags, words, *self._split(text, inner, words, natural))
 
-    def _text(self, line: str, start: int, places: Sequence[Span]) -> tuple[str, list[Span], bool]:
-        """What the tokenizer reads, the words in it, and whether they may share pieces."""
-        if self._find is not None:
-            return line[start:], [(one - start, other - start) for one, other in places], True
-        spaced, inner = spaced_words(line, places)
-        if not may_be_unspaced(line) or self.tokenizer.marks_ends:
-            return spaced, inner, False
-        text, joined = join_unspaced(line, places)
-        return text, joined, text != spaced
+        ranges = None
+        if (self._find or not tokenizer.marks_ends) and all(len(word) <= LONGEST_WORD for word in words):
+            pieces, indices, spans = tokenizer(text)
+            ranges = piece_ranges(inner, spans) if may_share else word_ranges(inner, spans)
+        if not ranges:
+            pieces, indices, ranges = [], [], []
+            for word in words:
+                some, numbers = self._of_word(word)
+                ranges.append((len(pieces), len(pieces) + len(some)))
+                pieces += some
+                indices += numbers
 
-    def _tags_of(self, line: str) -> tuple[list[int], int]:
-        """The indices of the tags in front of a line that the model knows, and where they end."""
-        found: list[int] = []
-        for start, end in space_words(line):
-            tag = line[start:end]
-            index = self.tokenizer.index(tag) if self._is_tag(tag) else self.tokenizer.unknown
-            if index is None or index == self.tokenizer.unknown:
-                return found, start
-            found.append(index)
-        return found, len(line)
-
-    def _split(
-        self, text: str, places: Sequence[Span], words: Sequence[str], natural: bool
-    ) -> tuple[list[str], list[int], list[Span]]:
-        """-> pieces, indices, the range of pieces of each word; ``natural``: words may share pieces."""
-        given = self._find is None and self.tokenizer.marks_ends
-        if not given and all(len(word) <= LONGEST_WORD for word in words):
-            pieces, indices, spans = self.tokenizer(text)
-            ranges = piece_ranges(places, spans) if natural else word_ranges(places, spans)
-            if ranges:
-                return pieces, indices, ranges
-        return self._word_by_word(words)
-
-    def _word_by_word(self, words: Sequence[str]) -> tuple[list[str], list[int], list[Span]]:
-        pieces: list[str] = []
-        indices: list[int] = []
-        ranges: list[Span] = []
-        for word in words:
-            known = self._known.get(word) or self._learn(word)
-            ranges.append((len(pieces), len(pieces) + len(known[0])))
-            pieces += known[0]
-            indices += known[1]
-        return pieces, indices, ranges
-
-    def _learn(self, word: str) -> tuple[list[str], list[int]]:
-        if len(self._known) >= CACHED_WORDS:
-            self._known.clear()
-        self._known[word] = self.tokenizer.of_word(word)
-        return self._known[word]
-
-    def _encoded(
-        self,
-        line: str,
-        places: Sequence[Span],
-        tags: list[int],
-        words: Sequence[str],
-        pieces: list[str],
-        indices: list[int],
-        ranges: Sequence[Span],
-    ) -> Line:
         self.seen += len(indices)
-        self.unknown += indices.count(self.tokenizer.unknown) if self.tokenizer.unknown is not None else 0
-        front, back = [*self._front, *tags], self._back
-        return Line(
-            [*front, *indices, *back],
-            sentence_of(self.tokenizer.pieces_of(front), words, pieces, ranges, self.tokenizer.pieces_of(back)),
-            line,
-            tuple(places),
-        )
+        self.unknown += indices.count(tokenizer.unknown) if tokenizer.unknown is not None else 0
+        around = tokenizer.pieces_of(front), tokenizer.pieces_of(self._back)
+        sentence = sentence_of(around[0], words, pieces, ranges, around[1])
+        return Line([*front, *indices, *self._back], sentence, line, tuple(places))
 
 
 def sentence_of(
@@ -308,84 +260,68 @@ CODE = re.compile(r"[a-z]{2,3}_[A-Za-z]{2,4}")
 """A language code where a tokenizer only lists its special pieces."""
 
 
-def language_codes(tokenizer: Any) -> dict[str, int]:
-    """Return the languages that a tokenizer marks by a piece of its own, and the index of that piece."""
-    if not (hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "prefix_tokens")):
-        return {}
-    known = getattr(tokenizer, "lang_code_to_id", None)
-    if known:
-        return dict(known)
-    return {
-        piece: tokenizer.convert_tokens_to_ids(piece) for piece in tokenizer.all_special_tokens if CODE.fullmatch(piece)
-    }
+@dataclass(frozen=True)
+class Direction:
+    """Both sides of a tokenizer, and what tells the model which languages they are in."""
+
+    source: Tokenizer
+    target: Tokenizer
+    languages: tuple[str | None, str | None]
+    front: Sequence[int]
+    """The indices of what stands in front of every source."""
+    start: tuple[int, ...]
+    """What the decoder is given before the first piece."""
 
 
-def set_languages(tokenizer: Any, source: str | None, target: str | None, name: str) -> dict[str, int]:
-    """Tell the tokenizer which languages it is about; return those it marks by a piece (none: an empty dict)."""
-    codes = language_codes(tokenizer)
-    if not codes:
-        return {}
-    for side, language in (("source", source), ("target", target)):
-        if language not in codes:
-            raise NormalignError(f"{name}: {_complaint(side, language, codes)}")
-    tokenizer.src_lang, tokenizer.tgt_lang = source, target
-    return codes
+def direction_of(sides: Sequence[Any], config: Any, generation: Any, source: Any, target: Any, name: str) -> Direction:
+    """Make a tokenizer, given once for each side, that of a direction: ``source`` and ``target`` if they are given.
 
-
-def _complaint(side: str, language: str | None, codes: dict[str, int]) -> str:
-    some = ", ".join(list(codes)[:5])
-    if language is None:
-        return f"a model for {len(codes)} languages: its {side} language has to be given ({some}, ...)"
-    near = difflib.get_close_matches(language, codes, n=3, cutoff=0.3)
-    near += [code for code in codes if code.startswith(language[:2]) and code not in near][:3]
-    return f"no {side} language '{language}'; did you mean {', '.join(near) or some}?"
-
-
-def front_of_source(tokenizer: Tokenizer, config: Any, source: str | None, target: str | None, name: str) -> list[int]:
-    """Return the pieces in front of the source that name the target language; none where the model needs none."""
-    if target is None:
-        return []
-    for tag in (f">>{target}<<", f"<2{target}>"):
-        index = tokenizer.index(tag)
-        if index != tokenizer.unknown:
-            return [index]
-    supported = getattr(tokenizer.host, "supported_language_codes", None)
-    if supported:
-        near = ", ".join(tag.strip("<>") for tag in supported[:5])
-        raise NormalignError(f"{name}: no target language '{target}'; this model has {near}, ...")
-    tasks = getattr(config, "task_specific_params", None) or {}
-    prefix = (tasks.get(f"translation_{source}_to_{target}") or {}).get("prefix")
-    return tokenizer(prefix.strip())[1] if prefix else []
-
-
-def start_of_target(config: Any, generation: Any, target: Tokenizer, code: int | None, codes: dict[str, int]) -> tuple:
-    """Return what the decoder is given before the first piece.
-
-    ``code``: the index of the target language, if it has a piece of its own. mBART's first models start with it alone,
-    later ones with the end of sentence and then the language.
+    ``config`` and ``generation`` are the model's; ``name`` is what messages call it.
     """
-    first = next(
-        (
-            value
-            for value in (getattr(options, "decoder_start_token_id", None) for options in (generation, config))
-            if value is not None
-        ),
-        None,
-    )
-    if code is not None:
-        return (code,) if first is None or first in codes.values() else (first, code)
-    if first is None:
-        raise NormalignError("the model does not say what its decoder starts with (decoder_start_token_id)")
-    return first, *target.specials.front
-
-
-def languages_of(
-    tokenizer: Any, config: Any, source: str | None, target: str | None, name: str
-) -> tuple[str | None, str | None]:
-    """Return the two languages: as they are given, or else as the model says. FSMT has one pair and no other."""
     pair = getattr(config, "langs", None)
     if not (isinstance(pair, list | tuple) and len(pair) == 2):
-        pair = (getattr(tokenizer, "source_lang", None), getattr(tokenizer, "target_lang", None))
-    elif any(given not in (None, own) for given, own in zip((source, target), pair, strict=True)):
+        pair = (getattr(sides[0], "source_lang", None), getattr(sides[0], "target_lang", None))
+    elif any(given not in (None, own) for given, own in zip((source, target), pair, strict=True)):  # FSMT
         raise NormalignError(f"{name}: translates {pair[0]} to {pair[1]}, not {source} to {target}")
-    return source or pair[0], target or pair[1]
+    languages = source, target = source or pair[0], target or pair[1]
+
+    codes: dict[str, int] = {}  # of the languages that have a piece of their own
+    if hasattr(sides[0], "src_lang") and hasattr(sides[0], "prefix_tokens"):
+        listed = [piece for piece in sides[0].all_special_tokens if CODE.fullmatch(piece)]
+        codes = dict(getattr(sides[0], "lang_code_to_id", None) or {})
+        codes = codes or {piece: sides[0].convert_tokens_to_ids(piece) for piece in listed}
+    some = ", ".join(list(codes)[:5])
+    for side, language in zip(("source", "target"), languages, strict=True) if codes else ():
+        if language is None:
+            raise NormalignError(
+                f"{name}: a model for {len(codes)} languages: its {side} language has to be given ({some}, ...)"
+            )
+        if language not in codes:
+            near = difflib.get_close_matches(language, codes, n=3, cutoff=0.3)
+            near += [code for code in codes if code.startswith(language[:2]) and code not in near][:3]
+            raise NormalignError(f"{name}: no {side} language '{language}'; did you mean {', '.join(near) or some}?")
+    for tokenizer in sides if codes else ():
+        tokenizer.src_lang, tokenizer.tgt_lang = languages
+    one, other = Tokenizer(sides[0]), Tokenizer(sides[1], target=True)
+
+    first = getattr(generation, "decoder_start_token_id", None)
+    first = getattr(config, "decoder_start_token_id", None) if first is None else first
+    if codes:  # mBART's first models start with the language alone, later ones with the end of sentence before it
+        code = codes[target]
+        start = (code,) if first is None or first in codes.values() else (first, code)
+        return Direction(one, other, languages, one.front, start)
+    if first is None:
+        raise NormalignError(f"{name}: does not say what its decoder starts with (decoder_start_token_id)")
+    front: list[int] = []
+    tags = [one.index(tag) for tag in (f">>{target}<<", f"<2{target}>")] if target is not None else []
+    supported = getattr(one.host, "supported_language_codes", None)
+    if any(index != one.unknown for index in tags):
+        front = [index for index in tags if index != one.unknown][:1]
+    elif target is not None and supported:
+        near = ", ".join(tag.strip("<>") for tag in supported[:5])
+        raise NormalignError(f"{name}: no target language '{target}'; this model has {near}, ...")
+    elif target is not None:
+        tasks = getattr(config, "task_specific_params", None) or {}
+        prefix = (tasks.get(f"translation_{source}_to_{target}") or {}).get("prefix")
+        front = one(prefix.strip())[1] if prefix else []
+    return Direction(one, other, languages, [*one.front, *front], (first, *other.front))

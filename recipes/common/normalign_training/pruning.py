@@ -13,7 +13,7 @@ from torch import Tensor
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import open_binary_output
 from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
-from fairseq_normalign.hosts.fairseq.loading import silence_fairseq
+from fairseq_normalign.hosts.loading import silenced
 from fairseq_normalign.methods.records import KINDS
 
 from .gated_heads import gated_kinds
@@ -53,7 +53,7 @@ def prune(path: str | Path, output: str | Path) -> Pruned:
             if hasattr(holder, name):
                 setattr(holder, name, "transformer_normalign")
     state["last_optimizer_state"] = None
-    with silence_fairseq(), open_binary_output(output) as handle:
+    with silenced(), open_binary_output(output) as handle:
         torch.save(state, handle)
     return Pruned(before, after, (sizes, _parameters(model)))
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
-from ...analysis.attention_batch import Inventory, Projections
 from ...errors import NormalignError
-from ..observer import OneSided, Take
-from ..reading import Sublayer, check_parameters, evaluating, recorded
-from .loading import find_folder, library, safe_copy
+from ...text.options import TextOptions
+from ..observer import OneSided
+from ..options import ModelOptions
+from ..reading import Sublayer, check_parameters, evaluating
+from .loading import OWN_FILES, find_folder, library, safe_copy
+from .text import inventory_of
 
 PARTS = {"attention.self.query", "attention.self.value", "attention.output.dense", "attention.output.LayerNorm"}
 """Modules that each layer must have."""
@@ -23,19 +24,17 @@ class BertObserver(OneSided):
 
     def __init__(self, path: str | Path, *, device: str = "cpu", max_tokens: int = 4000) -> None:
         with library(str(path)) as host, safe_copy(find_folder(str(path))) as copy:
-            given: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-            self._tokenizer = host.AutoTokenizer.from_pretrained(str(copy), **given)
+            self._tokenizer = host.AutoTokenizer.from_pretrained(str(copy), **OWN_FILES)
             self._model = host.AutoModel.from_pretrained(
-                str(copy), attn_implementation="eager", use_safetensors=True, **given
+                str(copy), attn_implementation="eager", use_safetensors=True, **OWN_FILES
             )
         check_parameters(self._model, path)
         self._model.to(device).eval()
-        self._device = device
         layers = list(getattr(getattr(self._model, "encoder", None), "layer", []))
         if not layers or any(not dict(layer.named_modules()).keys() >= PARTS for layer in layers):
             what = type(self._model).__name__
             raise NormalignError(f"{path}: {what} cannot be read; models built like BERT and RoBERTa can")
-        self._parts = [
+        parts = [
             Sublayer(
                 layer.attention.self,
                 layer.attention.self.query,
@@ -47,16 +46,12 @@ class BertObserver(OneSided):
             )
             for layer in layers
         ]
-        vocabulary = self._tokenizer.get_vocab()
-        symbols = [""] * (max(vocabulary.values()) + 1)
-        for symbol, number in vocabulary.items():
-            symbols[number] = symbol
-        special = frozenset(self._tokenizer.all_special_ids) - {self._tokenizer.unk_token_id}
         config = self._model.config
         # positions of RoBERTa start after that of padding
         offset = config.pad_token_id + 1 if config.model_type not in ("bert", "electra") and config.pad_token_id else 0
         super().__init__(
-            Inventory(symbols, special),
+            inventory_of(self._tokenizer.get_vocab(), self._tokenizer),
+            parts,
             mask=self._tokenizer.mask_token_id,
             max_tokens=max_tokens,
             longest=config.max_position_embeddings - offset,
@@ -66,26 +61,21 @@ class BertObserver(OneSided):
         """The pieces with those that start and end a sentence."""
         return self._tokenizer(line, truncation=False, verbose=False)["input_ids"]
 
-    def run(self, tokens: Tensor, real: Tensor, take: Take) -> None:
+    def forward(self, tokens: Tensor, real: Tensor) -> None:
         """Send pieces through the model."""
-        padding = self._tokenizer.pad_token_id or 0
-        with evaluating(self._model), recorded(self._parts, "encoder", range(len(self._parts)), take, blocks=True):
-            self._model(
-                input_ids=tokens.masked_fill(~real, padding).to(self._device),
-                attention_mask=real.long().to(self._device),
-            )
-
-    def projections(self) -> list[Projections]:
-        """Return the parameters of f, one entry per layer."""
-        return [part.projections() for part in self._parts]
+        device, padding = self._model.device, self._tokenizer.pad_token_id or 0
+        with evaluating(self._model):
+            self._model(input_ids=tokens.masked_fill(~real, padding).to(device), attention_mask=real.long().to(device))
 
 
-def is_bert(path: str | Path) -> bool:
-    """Whether a folder may be a model of BERT's kind: it does not say that it has an encoder and a decoder."""
-    if not Path(path).is_dir():
-        return False
+def load(model: ModelOptions, text: TextOptions, *, max_tokens: int = 4000) -> BertObserver | None:
+    """Load a folder with a model of BERT's kind; None: it says that it has an encoder and a decoder, or is a name."""
+    if not Path(model.path).is_dir():
+        return None
     try:
-        said = json.loads((Path(path) / "config.json").read_text(encoding="utf-8"))
+        said = json.loads((Path(model.path) / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
-        return True  # loading it says what is wrong
-    return not (isinstance(said, dict) and said.get("is_encoder_decoder"))
+        said = None  # loading it says what is wrong
+    if isinstance(said, dict) and said.get("is_encoder_decoder"):
+        return None
+    return BertObserver(model.path, device=model.device, max_tokens=max_tokens)
