@@ -28,19 +28,6 @@ def test_no_sentence_is_lost(our_checkpoint, binarized, multiple):
         assert sorted(lines_of(result.stdout, "H")) == list(range(size))
 
 
-def test_plain_checkpoints_generate_with_alignments(plain_checkpoint, binarized, bitext):
-    options = ("--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt")
-    result = generate(binarized, plain_checkpoint, *options, "--normalign-layer", 1)
-    links = lines_of(result.stdout, "A")
-    targets = lines_of(result.stdout, "T")
-    sources = lines_of(result.stdout, "S")
-    assert sorted(links) == list(range(13))
-    for number, (line,) in links.items():
-        pairs = [tuple(map(int, pair.split("-"))) for pair in line.split()]
-        assert sorted(target for _, target in pairs) == list(range(len(targets[number][0].split())))
-        assert all(source < len(sources[number][0].split()) for source, _ in pairs)
-
-
 def test_interactive_hard_and_soft(our_checkpoint, binarized):
     command = ("fairseq-interactive", binarized, "--user-dir", PACKAGE, "--task", "translation_normalign")
     options = ("--path", our_checkpoint, "-s", "de", "-t", "en", "--beam", 2, "--max-len-b", 10)

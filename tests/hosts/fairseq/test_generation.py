@@ -49,6 +49,18 @@ def sentence(line: str) -> list[str]:
     return line.split("\t")[-1].split()
 
 
+def raw_text(folder: Path, data: Path, source: str, target: str) -> Path:
+    """A data directory with a test set that is text."""
+    for name in ("dict.de.txt", "dict.en.txt"):
+        shutil.copy(data / name, folder / name)
+    for language, text in (("de", source), ("en", target)):
+        (folder / f"test.de-en.{language}").write_text(text, encoding="utf-8")
+    return folder
+
+
+RAW = ("--dataset-impl", "raw")
+
+
 @pytest.fixture(scope="module")
 def words(binarized, plain_checkpoint):
     return generate(binarized, plain_checkpoint, "--print-alignment", "hard", "--post-process", "subword_nmt")
@@ -192,24 +204,11 @@ def test_a_dump_has_what_was_printed(binarized, plain_checkpoint, words, tmp_pat
 
 def test_forced_decoding_of_a_translation_gives_its_alignment(binarized, plain_checkpoint, words, tmp_path):
     """Beam search and forced decoding of the same string agree, also right after one another."""
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for name in ("dict.de.txt", "dict.en.txt"):
-        shutil.copy(binarized / name, raw / name)
     pieces = generate(binarized, plain_checkpoint)
-    for side, kind in (("de", "S"), ("en", "H")):
-        text = [" ".join(sentence(lines_of(pieces, kind)[number][0])) for number in range(13)]
-        (raw / f"test.de-en.{side}").write_text("\n".join(text) + "\n", encoding="utf-8")
-    options = (
-        "--dataset-impl",
-        "raw",
-        "--score-reference",
-        "--print-alignment",
-        "hard",
-        "--post-process",
-        "subword_nmt",
-    )
-    forced = generate(raw, plain_checkpoint, *options)
+    sides = ("".join(" ".join(sentence(lines_of(pieces, kind)[n][0])) + "\n" for n in range(13)) for kind in "SH")
+    raw = raw_text(tmp_path, binarized, *sides)
+    options = ("--score-reference", "--print-alignment", "hard", "--post-process", "subword_nmt")
+    forced = generate(raw, plain_checkpoint, *RAW, *options)
     assert lines_of(forced, "A") == lines_of(words, "A")
 
 
@@ -244,13 +243,8 @@ def test_python_interface_returns_words_links_layers_and_score(binarized, plain_
 
 def test_unknown_words_are_replaced_through_the_alignment(binarized, plain_checkpoint, tmp_path):
     """An <unk> in the output becomes the source word it is aligned to, pieces joined."""
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for name in ("dict.de.txt", "dict.en.txt"):
-        shutil.copy(binarized / name, raw / name)
-    (raw / "test.de-en.de").write_text("d1 Zwie@@ back d2\n", encoding="utf-8")
-    (raw / "test.de-en.en").write_text("x2 nowhere x1\n", encoding="utf-8")
-    options = ("--dataset-impl", "raw", "--score-reference", "--replace-unk", "--post-process", "subword_nmt")
+    raw = raw_text(tmp_path, binarized, "d1 Zwie@@ back d2\n", "x2 nowhere x1\n")
+    options = (*RAW, "--score-reference", "--replace-unk", "--post-process", "subword_nmt")
     output = generate(raw, plain_checkpoint, *options, "--print-alignment", "hard")
     source_of = {target: source for source, target in pairs(lines_of(output, "A")[0][0])}
     words = ["d1", "Zwieback", "d2"]
@@ -261,37 +255,21 @@ def test_unknown_words_are_replaced_through_the_alignment(binarized, plain_check
 
 
 def test_language_tags_in_front_do_not_shift_the_links(binarized, our_checkpoint, tmp_path):
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    shutil.copy(binarized / "dict.en.txt", raw / "dict.en.txt")
+    raw = raw_text(tmp_path, binarized, "__de__ d1 d2 d4\n", "x4 x2 x1\n")
     entries = (binarized / "dict.de.txt").read_text(encoding="utf-8").splitlines()
     entries[-1] = "__de__ 1"  # takes the place of a word, so that the sizes still fit
     (raw / "dict.de.txt").write_text("\n".join(entries) + "\n", encoding="utf-8")
-    (raw / "test.de-en.de").write_text("__de__ d1 d2 d4\n", encoding="utf-8")
-    (raw / "test.de-en.en").write_text("x4 x2 x1\n", encoding="utf-8")
-    options = ("--dataset-impl", "raw", "--score-reference", "--print-alignment")
+    options = (*RAW, "--score-reference", "--print-alignment")
     rows = lines_of(generate(raw, our_checkpoint, *options, "soft"), "A")[0][0].split()
     assert [len(row.split(",")) for row in rows] == [3, 3, 3]
     assert all(source < 3 for source, _ in pairs(lines_of(generate(raw, our_checkpoint, *options, "hard"), "A")[0][0]))
 
 
 def test_an_empty_source_line_has_no_links(binarized, plain_checkpoint, tmp_path):
-    raw = tmp_path / "raw"
-    raw.mkdir()
-    for name in ("dict.de.txt", "dict.en.txt"):
-        shutil.copy(binarized / name, raw / name)
-    (raw / "test.de-en.de").write_text("d1 d2\n\nd3\n", encoding="utf-8")
-    (raw / "test.de-en.en").write_text("x2 x1\nx1\nx3\n", encoding="utf-8")
-    output = generate(raw, plain_checkpoint, "--dataset-impl", "raw", "--print-alignment", "hard")
+    raw = raw_text(tmp_path, binarized, "d1 d2\n\nd3\n", "x2 x1\nx1\nx3\n")
+    output = generate(raw, plain_checkpoint, *RAW, "--print-alignment", "hard")
     assert lines_of(output, "A")[1] == [""]
     assert sorted(lines_of(output, "A")) == [0, 1, 2]
-
-
-def test_a_sentence_that_is_too_long_is_named(binarized, plain_checkpoint):
-    with pytest.raises(NormalignError, match=r"sentence \d+ has .* pieces"):
-        generate(binarized, plain_checkpoint, "--max-source-positions", 5)
-    output = generate(binarized, plain_checkpoint, "--max-source-positions", 5, "--skip-invalid-size-inputs-valid-test")
-    assert 0 < len(lines_of(output, "H")) < 13
 
 
 def test_null_policy_and_settings_change_what_is_printed(binarized, plain_checkpoint):

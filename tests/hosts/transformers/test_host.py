@@ -32,7 +32,7 @@ def test_scores_are_what_the_library_would_learn_from(folder, name):
         labels = torch.tensor([tokenizer(text_target=target)["input_ids"]])
         logits = model(**tokenizer(prefix + source, return_tensors="pt"), labels=labels).logits[0].log_softmax(-1)
         each = logits.gather(1, labels[0].unsqueeze(1))[:, 0]
-        front, back = len(host.target.tokenizer.specials.front), len(host.target.tokenizer.specials.back)
+        front, back = len(host.target.tokenizer.front), len(host.target.tokenizer.back)
         real = each[front : len(each) - back + 1]  # the pieces and the first piece behind them, which is the end
         assert score == pytest.approx(float(real.mean()), abs=1e-5)
 
@@ -86,7 +86,8 @@ def test_the_words_of_a_translation_cover_its_pieces(folder, name):
 
 def test_one_checkpoint_for_both_directions_is_loaded_once(folder):
     there = ModelOptions(str(folder("m2m100")), source_lang="de", target_lang="en")
-    one, other = load(there, TextOptions()), load(there.reversed(), TextOptions())
+    one = load(there, TextOptions())
+    other = load(there.reversed(), TextOptions(), forward=one)
     assert one.models[0] is other.models[0]
     assert other.languages == ("en", "de")
     assert one.source("da").indices != other.source("da").indices

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from fairseq_normalign.errors import NormalignError
+from fairseq_normalign import NormalignError, load
 from fairseq_normalign.hosts.transformers.loading import find_folder, load_model, load_tokenizer, safe_copy
 from tests.hosts.transformers.tiny_families import transformers
 
@@ -137,38 +137,6 @@ def test_what_is_shown_to_the_library_is_gone_afterwards(folder):
     assert (folder("marian") / "model.safetensors").is_file()
 
 
-@pytest.mark.parametrize(
-    ("spoil", "expected"),
-    [
-        (lambda path: (path / "config.json").write_text("{", encoding="utf-8"), "not a JSON file"),
-        (lambda path: (path / "config.json").write_text("[]", encoding="utf-8"), "not a JSON object"),
-        (lambda path: (path / "config.json").unlink(), "without config.json"),
-        (lambda path: (path / "model.safetensors").unlink(), "no weights"),
-        (lambda path: (path / "model.safetensors").write_bytes(b"\0" * 20), "its weights have 20 bytes"),
-        (lambda path: change(path / "config.json", d_model="eight"), "cannot be made into a model"),
-        (lambda path: change(path / "config.json", decoder_layers=5), "its weights lack "),
-        (lambda path: change(path / "config.json", d_model=16), ""),
-        (lambda path: change(path / "config.json", model_type=7), ""),
-    ],
-)
-def test_a_spoilt_folder_is_one_line(copied, spoil, expected):
-    path = copied()
-    spoil(path)
-    with pytest.raises(NormalignError) as error:
-        load_model(str(path))
-    assert str(path) in one_line(error)
-    assert expected in one_line(error)
-
-
-@pytest.mark.parametrize("file", ["vocab.json", "source.spm", "tokenizer_config.json"])
-def test_a_spoilt_tokenizer_is_one_line(copied, file):
-    path = copied()
-    (path / file).write_bytes(b"\xff{")
-    with pytest.raises(NormalignError) as error:
-        load_tokenizer(str(path))
-    assert str(path) in one_line(error)
-
-
 def test_a_missing_model_says_what_was_looked_for(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
@@ -189,64 +157,69 @@ def test_a_decoder_alone_cannot_be_aligned(tmp_path):
         load_model(str(tmp_path))
 
 
-def spoilt_vocabulary(index):
+def save(file: Path, **entries) -> None:
+    file.write_text(json.dumps(entries), encoding="utf-8")
+
+
+def written(name: str, content: str | bytes):
+    """A file of the folder with this content."""
+    return lambda path: (path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def configured(name: str = "config.json", **entries):
+    """Other entries in a configuration."""
+    return lambda path: change(path / name, **entries)
+
+
+def searching(**entries):
+    """What a folder says about translating."""
+    return lambda path: save(path / "generation_config.json", **entries)
+
+
+def indexed(index: object):
+    """A vocabulary with an odd index."""
+
     def spoil(path: Path) -> None:
-        found = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
-        found[list(found)[5]] = index
-        (path / "vocab.json").write_text(json.dumps(found), encoding="utf-8")
+        pieces = json.loads((path / "vocab.json").read_text(encoding="utf-8"))
+        save(path / "vocab.json", **{**pieces, list(pieces)[5]: index})
 
     return spoil
-
-
-def rules(**steps):
-    """A tokenizer.json with other steps."""
-    return lambda path: change(path / "tokenizer.json", **steps)
 
 
 def replacing(pattern: dict, content: str) -> dict:
     return {"type": "Replace", "pattern": pattern, "content": content}
 
 
+ENDLESS = {"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}
+LONGER = {"type": "Sequence", "normalizers": [replacing({"String": "a"}, "a" * 10)] * 9}
 STRANGERS = [
-    *[
-        ("marian", spoilt_vocabulary(index), "has the index")
-        for index in (1.5, "7", None, 1e30, 1.5e9, 1_500_000_000, -1)
-    ],
-    (
-        "nllb",
-        rules(normalizer={"type": "Sequence", "normalizers": [replacing({"String": "a"}, "a" * 10)] * 9}),
-        "times longer",
-    ),
-    (
-        "nllb",
-        rules(pre_tokenizer={"type": "Split", "pattern": {"Regex": "(a+)+$"}, "behavior": "Isolated", "invert": False}),
-        "cannot split",
-    ),
-    (
-        "nllb",
-        lambda path: change(path / "tokenizer.json", added_tokens=[{"id": 1.5e9, "content": "x"}]),
-        "has the index",
-    ),
-    ("fsmt", lambda path: (path / "vocab-src.json").write_text('{"a": 0}', encoding="utf-8"), "no piece <unk>"),
-    ("fsmt", lambda path: (path / "vocab-tgt.json").write_text('{"a": 0}', encoding="utf-8"), "no piece <unk>"),
-    ("marian", lambda path: save(path / "generation_config.json", bad_words_ids="all"), "bad_words_ids cannot be"),
-    (
-        "marian",
-        lambda path: save(path / "generation_config.json", length_penalty=float("nan")),
-        "length_penalty cannot be",
-    ),
-    ("marian", lambda path: change(path / "config.json", eos_token_id=1.5), "eos_token_id cannot be"),
+    ("marian", written("config.json", "{"), "not a JSON file"),
+    ("marian", written("config.json", "[]"), "not a JSON object"),
+    ("marian", lambda path: (path / "config.json").unlink(), "without config.json"),
+    ("marian", lambda path: (path / "model.safetensors").unlink(), "no weights"),
+    ("marian", written("model.safetensors", b"\0" * 20), "its weights have 20 bytes"),
+    ("marian", written("vocab.json", b"\xff{"), "not a JSON file"),
+    ("marian", written("tokenizer_config.json", b"\xff{"), "not a JSON file"),
+    ("marian", written("source.spm", b"\xff{"), "cannot be made into a model"),
+    ("marian", configured(d_model="eight"), "cannot be made into a model"),
+    ("marian", configured(decoder_layers=5), "its weights lack "),
+    ("marian", configured(d_model=16), ""),
+    ("marian", configured(model_type=7), "its model_type 7 is not known here"),
+    ("marian", configured(eos_token_id=1.5), "eos_token_id cannot be"),
+    *(("marian", indexed(index), "has the index") for index in (1.5, "7", None, 1e30, 1.5e9, 1_500_000_000, -1)),
+    ("marian", searching(bad_words_ids="all"), "bad_words_ids cannot be"),
+    ("marian", searching(length_penalty=float("nan")), "length_penalty cannot be"),
+    ("nllb", configured("tokenizer.json", normalizer=LONGER), "cannot split"),
+    ("nllb", configured("tokenizer.json", pre_tokenizer=ENDLESS), "cannot split"),
+    ("nllb", configured("tokenizer.json", added_tokens=[{"id": 1.5e9, "content": "x"}]), "has the index"),
+    ("fsmt", written("vocab-src.json", '{"a": 0}'), "no piece <unk>"),
+    ("fsmt", written("vocab-tgt.json", '{"a": 0}'), "no piece <unk>"),
 ]
-
-
-def save(file: Path, **entries) -> None:
-    file.write_text(json.dumps(entries), encoding="utf-8")
+"""Family, what is spoilt in its folder, and what is said."""
 
 
 @pytest.mark.parametrize(("name", "spoil", "expected"), STRANGERS)
 def test_what_a_stranger_may_write_is_one_line(copied, name, spoil, expected):
-    from fairseq_normalign import load
-
     path = copied(name)
     spoil(path)
     with pytest.raises(NormalignError) as error:
@@ -256,8 +229,6 @@ def test_what_a_stranger_may_write_is_one_line(copied, name, spoil, expected):
 
 
 def test_no_kernels_are_fetched_and_odd_search_options_are_ignored(copied):
-    from fairseq_normalign import load
-
     path = copied()
     expected = load(path).translate(["der hund"], beam=2)[0][0].target
     hub = {"attn_implementation": "kernels-community/flash-attn", "_attn_implementation": "flex_attention"}

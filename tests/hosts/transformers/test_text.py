@@ -57,7 +57,7 @@ def test_natural_text_is_what_the_tokenizer_makes_of_it(folder, name):
     if name != "fsmt":  # its tokenizer cannot encode a target
         expected = tokenizer(text_target=lines(2)[0])["input_ids"]
         found = host.target(lines(2)[0]).indices
-        assert [*host.target.tokenizer.specials.front, *found, *host.target.tokenizer.specials.back] == expected
+        assert [*host.target.tokenizer.front, *found, *host.target.tokenizer.back] == expected
 
 
 @pytest.mark.parametrize("name", sorted(MAKERS))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from fairseq_normalign.hosts.transformers.loading import hide_broken_audio
-from fairseq_normalign.hosts.transformers.transformers_lm import BertObserver
+from fairseq_normalign.hosts.transformers.masked import BertObserver
 from fairseq_normalign.methods.block import decomposition_error
 
 hide_broken_audio()
