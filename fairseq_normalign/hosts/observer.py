@@ -31,7 +31,9 @@ def observe(block: AttentionBlock, *, mixing: bool = False) -> ObservedLayer:
     attention = block.attention
     gram = transformed_gram(attention.values, attention.out_weight, attention.heads)
     lengths = transformed_norms(gram)
-    ratios = {variant: mixing_ratio(block, variant).cpu().numpy() for variant in VARIANTS} if mixing else {}
+    ratios: dict[str, np.ndarray] = (
+        {variant: mixing_ratio(block, variant).cpu().numpy() for variant in VARIANTS} if mixing else {}
+    )
     return ObservedLayer(
         weights=attention.weights.cpu().numpy(),
         lengths=lengths.cpu().numpy(),
@@ -133,7 +135,11 @@ class OneSided(Observer):
                 keys[text & (self._chance.random(keys.shape) < self.mask_rate)] = self._mask
             layers: list[ObservedLayer] = []
             tokens, real = torch.from_numpy(np.where(keys == PAD, 0, keys)), torch.from_numpy(keys != PAD)
-            self.run(tokens, real, lambda _, block, layers=layers: layers.append(observe(block, mixing=mixing)))
+
+            def take(_: int, block: AttentionBlock, layers: list[ObservedLayer] = layers) -> None:
+                layers.append(observe(block, mixing=mixing))
+
+            self.run(tokens, real, take)
             check_observed(layers, [fitting[number][0] for number in chosen])
             yield Observed(self.kind, keys, keys, layers)
 

@@ -115,7 +115,8 @@ def shrink(model: Any, heads: Heads) -> None:
 def leave_fused_layer(model: Any) -> None:
     """Keep 0.12.2's encoder layers from torch's fused layer, and give the copies of parameters they hold for it the
     sizes of their attention."""
-    for layer in every_layer_of(model.encoder.layers):
+    layers: list[Any] = [*every_layer_of(model.encoder.layers)]
+    for layer in layers:
         if hasattr(layer, "can_use_fastpath"):
             layer.can_use_fastpath = False
             rows = [getattr(layer.self_attn, name) for name in ("q_proj", "k_proj", "v_proj")]

@@ -42,7 +42,7 @@ def allow_list() -> list[Any]:
         return [value for value in vars(module).values() if isinstance(value, type) and issubclass(value, kind)]
 
     # a training run with --eval-bleu stores numpy scalars; numpy 1 wrote them under other module names
-    made_by = [np.array([0]).__reduce__()[0], np.float64(0).__reduce__()[0]]
+    made_by: list[Any] = [np.array([0]).__reduce__()[0], np.float64(0).__reduce__()[0]]
     functions = [
         (one, f"{name}.multiarray.{one.__name__}") for one in made_by for name in ("numpy.core", "numpy._core")
     ]

@@ -59,7 +59,7 @@ class FairseqModels(TaskBatches):
     def __init__(self, models: Sequence[FairseqModel], task: Any, text: TextOptions, *, tags: str = TAGS) -> None:
         """``text``: how lines become words and pieces; ``tags``: the pieces that are language tags."""
         super().__init__(task, models)
-        frame, languages = task.frame(), self.languages
+        frame, languages = task.frame(), task.languages
         dictionaries = task.source_dictionary, task.target_dictionary
         splitters = text.splitters([scheme_of_dictionary(dictionary) for dictionary in dictionaries])
         # what stands around the target is given to the decoder, not to the text

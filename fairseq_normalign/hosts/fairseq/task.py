@@ -216,7 +216,7 @@ class HostTask:
             super().load_dataset(split, epoch=epoch, combine=combine, **options)  # type: ignore[misc]
         symbol = getattr(self.settings, "post_process", None)
         for name in ("src", "tgt"):
-            side = getattr(self.datasets[split], name, None)
+            side: Any = getattr(self.datasets[split], name, None)
             original = getattr(side, "get_original_text", None)  # raw text alone has it
             if symbol is not None and original is not None and "get_original_text" not in vars(side):
                 side.get_original_text = lambda number, original=original: post_process(original(number), symbol)

@@ -283,12 +283,12 @@ def check_sizes(config: Mapping[str, object], folder: Path, weights: str) -> Non
     for key, value in config.items():
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        if "drop" in key:
-            least, most = 0, 1
-        elif SIZE.search(key):
+        most: float = 1
+        least = 0
+        if SIZE.search(key) and "drop" not in key:
             least = 1 if AT_LEAST_ONE.match(key) else 0
             most = MOST_LAYERS if "layers" in key else MOST_POSITIONS if "position" in key else math.inf
-        else:
+        elif "drop" not in key:
             continue
         if not least <= value <= most:
             limit = f"{most} is the most" if value > most else f"{least} is the least"
@@ -333,8 +333,8 @@ def check_tokenizer(folder: Path) -> None:
     file = folder / "tokenizer.json"
     found = _read(file, folder) if file.is_file() else {}
     model, added = found.get("model"), found.get("added_tokens")
-    pieces = model.get("vocab") if isinstance(model, dict) else None  # a list of pieces and scores has no indices
-    named += [(file, piece, index) for piece, index in pieces.items()] if isinstance(pieces, dict) else []
+    listed = model.get("vocab") if isinstance(model, dict) else None  # a list of pieces and scores has no indices
+    named += [(file, piece, index) for piece, index in listed.items()] if isinstance(listed, dict) else []
     named += [(file, str(one.get("content")), one.get("id")) for one in _objects(added) if "content" in one]
     for place, piece, index in named:
         if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < MOST_PIECES:

@@ -318,8 +318,8 @@ def direction_of(sides: Sequence[Any], config: Any, generation: Any, source: Any
     if any(index != one.unknown for index in tags):
         front = [index for index in tags if index != one.unknown][:1]
     elif target is not None and supported:
-        near = ", ".join(tag.strip("<>") for tag in supported[:5])
-        raise NormalignError(f"{name}: no target language '{target}'; this model has {near}, ...")
+        some = ", ".join(tag.strip("<>") for tag in supported[:5])
+        raise NormalignError(f"{name}: no target language '{target}'; this model has {some}, ...")
     elif target is not None:
         tasks = getattr(config, "task_specific_params", None) or {}
         prefix = (tasks.get(f"translation_{source}_to_{target}") or {}).get("prefix")
