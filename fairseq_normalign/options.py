@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .errors import NormalignError
-from .files import STDIO, check_distinct, check_new_directory, check_writable, is_stdout
+from .files import NAMELESS, STDIO, check_distinct, check_new_directory, check_writable, is_stdout
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -355,12 +355,16 @@ def check_options(options: object, called: Mapping[str, str]) -> None:
 
     for name, field in fields.items():
         for path in _written(options, field):
+            if not path:
+                raise NormalignError(NAMELESS)
             if field.metadata["folder"]:
                 check_new_directory(path, field.metadata["folder"])
             elif not is_stdout(path):
                 check_writable(path)
             elif name != "output" and not field.metadata["stream"]:
                 raise NormalignError(f"{called[name]}: only {called['output']} can go to standard output")
+    if output_files(options).count(STDIO) > 1:
+        raise NormalignError("two outputs to the same file: -")
     models = [path for path in input_files(options, MODEL) if os.path.exists(path)]
     folders = {path if os.path.isdir(path) else os.path.dirname(path) or "." for path in models}
     parts = [part for folder in sorted(folders) for name in PARTS_OF_MODELS for part in Path(folder).glob(name)]

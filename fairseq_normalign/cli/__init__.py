@@ -49,11 +49,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     while arguments[front : front + 1] == ["--user-dir"]:  # it may come before the verb, too
         front += 2
     verb, arguments = next(iter(arguments[front:]), None), [*arguments[:front], *arguments[front + 1 :]]
-    if verb not in VERBS:
-        _top_level(verb)
-    name, flags = f"normalign {verb}", {}
+    name, flags = f"normalign {verb}" if verb in VERBS else "normalign", {}
     try:
         with explained_imports():
+            if verb not in VERBS:
+                _top_level(verb)
             module = verb_module(verb)
             flags = {field.name: flags_of(field)[-1] for field in declared(module.Options)}
             options = module.Options(
@@ -105,8 +105,8 @@ class OneLineParser(argparse.ArgumentParser):
         return super().parse_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
-        """Print the mistake and where the options are listed, and end with exit code 2."""
-        self.exit(2, f"{self.prog}: error: {one_line(message)}; '{self.prog} --help' lists the options\n")
+        """Raise the mistake, with where the options are listed: :func:`main` prints it."""
+        raise NormalignError(f"{message}; '{self.prog} --help' lists the options")
 
 
 MOVED = {

@@ -117,7 +117,8 @@ def drawing(help: str, **others: Any) -> Any:
     from ..show.figures import figure_format
 
     def parse(path: str) -> str:
-        figure_format(path)
+        if path:
+            figure_format(path)
         return path
 
     return written(f"{help} (.png, .svg, .pdf)", parse=parse, **others)

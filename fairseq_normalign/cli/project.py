@@ -95,7 +95,7 @@ class Options(LinkedText, WorkerOptions):
     guess: bool = switch("a label without links takes what its neighbours leave free")
     longest: int = option("words of a span in --evaluate", default=LONGEST, least=1)
     output: str = output()
-    report: str | None = written("what was not simply placed, one line each, as TSV")
+    report: str | None = written("what was not simply placed, one line each, as TSV", stream=True)
 
 
 def run(args: Options) -> None:

@@ -73,7 +73,7 @@ class Options(LogOptions, LengthOptions):
     style: str = layouts(STYLES)
     json: bool = switch("write JSON", group="writing")
     digits: int = option("decimals of percentages, but not of JSON's", default=1, least=0, group="writing")
-    per_sentence: str | None = written("also write counts and scores of every sentence, as TSV")
+    per_sentence: str | None = written("also write counts and scores of every sentence, as TSV", stream=True)
     output: str = output()
 
 

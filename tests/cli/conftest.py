@@ -20,10 +20,7 @@ def tiny_pair(tmp_path_factory: pytest.TempPathFactory):
 
 def mistake(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """Run a command that is wrong; return the one line that says so."""
-    try:
-        code = main([*map(str, arguments)])
-    except SystemExit as ended:
-        code = ended.code
+    code = main([*map(str, arguments)])
     out, err = capsys.readouterr()
     *noted, line = err.splitlines()
     assert (code, out, noted) == (2, "", [])

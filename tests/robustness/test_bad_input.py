@@ -455,7 +455,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("arguments that make no sense", "align", damaged(argument("decoder_attention_heads", 0)), refused("it asks for decoder_attention_heads 0")),
     ("arguments that make no sense", "fairseq-generate", raw_damaged(argument("encoder_attention_heads", 10**9)), refused("it asks for encoder_attention_heads")),
     ("arguments that look around", "align", damaged(argument("arch", "${oc.env:HOME}")), refused("asks for something outside of the file")),
-    ("numbers without bounds", "align", texts(SHORT, SHORT, "--threads", 100_000), refused("--threads 100000: at most 1024")),
+    ("numbers without bounds", "align", texts(SHORT, SHORT, "--threads", 100_000), refused("'100000' is not a whole number from 1 to 1024")),
     ("numbers without bounds", "align", texts(SHORT, SHORT, "--method", "smoothgrad:n=999999999"), refused("from 1 to 10000")),
     ("numbers without bounds", "align", texts(SHORT, SHORT, "--method", "integrated-gradients:n=999999999"), refused("from 1 to 10000")),
     ("numbers without bounds", "align", texts(SHORT, SHORT, "--method", "smoothgrad:seed=99999999999999999999"), refused("from 0 to 2^63 - 1")),
@@ -540,7 +540,7 @@ TABLE: list[tuple[str, str, Make, Expected]] = [
     ("over its links", "project", lambda room: ["--markup", *room.pair(), "--links", room.file("0-0\n0-0\n", "links"), "-o", room.folder / "links"], refused("would replace it")),
     ("scores missing", "project", lambda room: ["--markup", *room.pair(), "--links", room.file("0-0\n0-0\n"), "--link-scores", room.file("0.5\n"), "-o", room.outputs / "out"], refused("0 numbers for 1 links")),
     ("pairs without a partner", "project", lambda room: ["--markup", *room.model(), "--source", room.file("w1\n"), "--target", room.file(), "-o", room.outputs / "out"], refused("they must be parallel")),
-    ("not a number", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-0\n0-0\n"), "--min-association", "nan"], refused("not nan")),
+    ("not a number", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-0\n0-0\n"), "--min-association", "nan"], refused("'nan' is not a number")),
     ("past the sentence", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-9\n0-0\n")], refused("0-9")),
     ("over its links", "lexicon", lambda room: [*room.pair(), "--links", room.file("0-0\n0-0\n", "links"), "-o", room.folder / "links"], refused("would replace it")),
     ("kept over the text", "check", lambda room: [*room.model(), "--source", room.file(GOOD, "x.source"), "--target", room.file(), "--keep", "50%", "--keep-to", room.folder / "x", "-o", room.outputs / "out"], refused("would replace it")),
@@ -667,7 +667,7 @@ def test_standard_output_full(room):
         process = start(["convert", links, "--to", "naacl"], stdout=full)
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 2
-    assert errors.decode().splitlines() == ["normalign convert: error: input or output: no space left on device"]
+    assert errors.decode().splitlines() == ["normalign convert: error: standard output: no space left on device"]
 
 
 def test_disk_full_in_the_middle_of_a_file(room):
