@@ -17,6 +17,7 @@ from ...text.options import TextOptions
 from ...text.subwords import MosesDetokenizer
 from ...text.vocabulary import TAGS
 from ...text.words import places_of, space_words, words_at
+from ..loading import faults_of
 from ..options import ModelOptions
 from ..protocol import Batch, Hypothesis, Pair, batch_of, padded
 from .loading import library, load_model, load_tokenizer
@@ -42,6 +43,7 @@ class TransformersModels:
         found = direction_of(
             tokenizers, config, generation, options.source_lang, options.target_lang, options.path.split(":")[0]
         )
+        self.name = options.path
         self.languages = found.languages
         self._start = found.start
         if text.tokenizer is not None and text.words is None:
@@ -98,19 +100,20 @@ class TransformersModels:
         sources = [self.source(line) for line in lines]
         tokens, padding = self._sources(sources)
         model, front = self.models[0], len(self._start)
-        rows = model.generate(
-            input_ids=tokens,
-            attention_mask=(~padding).long(),
-            decoder_input_ids=torch.tensor([self._start] * len(sources), device=tokens.device),
-            decoder_start_token_id=self._start[0],  # else the library puts its own in front
-            num_beams=max(beam, nbest),
-            num_return_sequences=nbest,
-            do_sample=False,
-            max_length=None,
-            max_new_tokens=min(model.max_positions[1] - front, 2 * tokens.size(1) + 50),
-            forced_bos_token_id=None,
-            forced_eos_token_id=None,
-        )[:, front:].tolist()
+        with faults_of(f"{self.name}: cannot translate"):
+            rows = model.generate(
+                input_ids=tokens,
+                attention_mask=(~padding).long(),
+                decoder_input_ids=torch.tensor([self._start] * len(sources), device=tokens.device),
+                decoder_start_token_id=self._start[0],  # else the library puts its own in front
+                num_beams=max(beam, nbest),
+                num_return_sequences=nbest,
+                do_sample=False,
+                max_length=None,
+                max_new_tokens=min(model.max_positions[1] - front, 2 * tokens.size(1) + 50),
+                forced_bos_token_id=None,
+                forced_eos_token_id=None,
+            )[:, front:].tolist()
         ended = [row[: row.index(self._end)] if self._end in row else row for row in rows]
         targets = [self._translation([index for index in row if index != self._pad]) for row in ended]
         scores = self.scores([(sources[number // nbest], target) for number, target in enumerate(targets)])

@@ -216,8 +216,8 @@ def _of_search(options: Mapping[str, object], file: Path) -> dict[str, object]:
     kept = {key: value for key, value in options.items() if key in SEARCH_OPTIONS and value is not None}
     for key, value in kept.items():
         allowed: Any = SEARCH_OPTIONS[key]
-        is_odd = isinstance(value, int | float) and not -1e6 < value < 1e9  # NaN, too
-        if is_odd or not isinstance(value, allowed) or (isinstance(value, bool) and allowed is not bool):
+        fits = isinstance(value, allowed) and (allowed is bool or not isinstance(value, bool))
+        if not fits or not all(isinstance(one, int | float) and -1e6 < one < 1e9 for one in _leaves(value)):  # NaN, too
             raise NormalignError(f"{file}: its {key} cannot be {json.dumps(value)[:60]}")
     return kept
 
@@ -231,6 +231,15 @@ SEARCH_OPTIONS = {
     "no_repeat_ngram_size": int,
 }
 """What a configuration may say about translating, and the types; everything else is this program's to decide."""
+
+
+def _leaves(value: object) -> Iterator[object]:
+    """What nested lists hold."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _leaves(inner)
+    else:
+        yield value
 
 
 def _inside(file: Path, folder: Path) -> Path:

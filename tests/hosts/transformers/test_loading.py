@@ -209,6 +209,8 @@ STRANGERS = [
     *(("marian", indexed(index), "has the index") for index in (1.5, "7", None, 1e30, 1.5e9, 1_500_000_000, -1)),
     ("marian", searching(bad_words_ids="all"), "bad_words_ids cannot be"),
     ("marian", searching(length_penalty=float("nan")), "length_penalty cannot be"),
+    ("marian", searching(eos_token_id=[None]), "eos_token_id cannot be"),
+    ("marian", searching(bad_words_ids=[[1, "a"]]), "bad_words_ids cannot be"),
     ("nllb", configured("tokenizer.json", normalizer=LONGER), "cannot split"),
     ("nllb", configured("tokenizer.json", pre_tokenizer=ENDLESS), "cannot split"),
     ("nllb", configured("tokenizer.json", added_tokens=[{"id": 1.5e9, "content": "x"}]), "has the index"),

@@ -10,9 +10,10 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.options import ModelOptions
 from fairseq_normalign.hosts.transformers.host import load
 from fairseq_normalign.text.options import TextOptions
+from fairseq_normalign.text.words import find_words
 from tests.hosts.transformers.folders import LANGUAGES, MAKERS, lines, marian
 from tests.hosts.transformers.tiny_families import transformers
-from tests.text.test_every_word import LINES, check_words, sample
+from tests.text.test_every_word import LINES, sample
 
 NATURAL = lines(1)[0] + " Жx."
 UNFAMILIAR = [
@@ -179,4 +180,12 @@ WITH_OFFSETS, WITHOUT_OFFSETS = "nllb", "marian"
 def test_every_word_of_random_lines(folder, name):
     host = loaded(folder, name)
     for line in sample(12, LINES if name in (WITH_OFFSETS, WITHOUT_OFFSETS) else LINES // 50):
-        check_words(host.target(line), line, None)
+        encoded = host.target(line)
+        sentence = encoded.sentence
+        assert encoded.text == line
+        assert list(encoded.places) == find_words(line, "spaces"), line
+        assert [line[start:end] for start, end in encoded.places] == list(encoded.given_words), line
+        assert len(sentence.by_word.spans) == len(encoded.places), line
+        assert all(start < stop for start, stop in sentence.by_word.spans), line
+        covered = {place for span in sentence.by_word.spans for place in range(*span)}
+        assert covered | set(sentence.by_word.specials) == set(range(len(encoded.indices))), line
