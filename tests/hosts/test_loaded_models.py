@@ -11,7 +11,7 @@ import torch
 from fairseq_normalign import NormalignError, load
 from fairseq_normalign.cli import main
 from fairseq_normalign.hosts.protocol import OutOfMemory
-from tests.robustness.room import make_models
+from tests.cli.tiny_pair import make_tiny_pair
 
 HOSTS = pytest.mark.parametrize("host", ["fairseq", "transformers"])
 PAIR = "w1 w2 w3", "w2 w1"
@@ -19,7 +19,7 @@ PAIR = "w1 w2 w3", "w2 w1"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return make_models(tmp_path_factory.mktemp("loaded")).folder
+    return make_tiny_pair(tmp_path_factory.mktemp("loaded")).folder
 
 
 def load_from(host: str, folder: Path, **options):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.robustness.room import make_models
+from tests.cli.tiny_pair import make_tiny_pair
 
 SNAPSHOT = """
 import atexit, json, logging, signal, sys, threading, warnings
@@ -48,7 +48,7 @@ raise KeyError("an error of the program itself")
 @pytest.mark.parametrize("host", ["fairseq", "transformers"])
 def test_import_load_and_align_leave_the_process_as_it_was(host, tmp_path):
     if host == "fairseq":
-        folder = make_models(tmp_path).folder
+        folder = make_tiny_pair(tmp_path).folder
         path, options = folder / "de-en.pt", {"data": str(folder)}
     else:
         pytest.importorskip("transformers")

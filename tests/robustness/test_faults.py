@@ -10,10 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.tiny_pair import write_text
+from tests.cli.tiny_pair import make_tiny_pair, write_text
 from tests.conftest import REPOSITORY
-
-from .room import make_models
 
 sys.path.insert(0, str(REPOSITORY / "recipes" / "benchmark"))
 from faults import KINDS, NORMALIGN, Cluster, broken
@@ -25,7 +23,7 @@ ENVIRONMENT = {**os.environ, "PYTHONPATH": str(REPOSITORY), "OMP_NUM_THREADS": "
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return make_models(tmp_path_factory.mktemp("faults")).folder
+    return make_tiny_pair(tmp_path_factory.mktemp("faults")).folder
 
 
 def command(verb: str, folder: Path) -> list[str]:

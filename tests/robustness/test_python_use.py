@@ -11,16 +11,14 @@ import torch
 
 from fairseq_normalign import load
 from fairseq_normalign.cli import main
-from tests.cli.tiny_pair import LONGEST
-
-from .room import make_models
+from tests.cli.tiny_pair import LONGEST, make_tiny_pair
 
 NEEDS_GRADIENTS = ("saliency", "input-x-gradient", "smoothgrad:n=2", "integrated-gradients:n=2", "relevance")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return make_models(tmp_path_factory.mktemp("python")).folder
+    return make_tiny_pair(tmp_path_factory.mktemp("python")).folder
 
 
 def of_host(host: str, folder: Path, **options: Any):

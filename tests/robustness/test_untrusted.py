@@ -25,9 +25,8 @@ from fairseq_normalign.hosts.fairseq.checkpoints import safe_load
 from fairseq_normalign.hosts.fairseq.patches import register
 from fairseq_normalign.links.dump import Dump, DumpWriter
 from fairseq_normalign.links.pieces import Segmentation
+from tests.cli.tiny_pair import make_tiny_pair
 from tests.conftest import REPOSITORY
-
-from .room import make_models
 
 register()
 
@@ -96,7 +95,7 @@ def test_shell_scripts_evaluate_nothing():
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    return make_models(tmp_path_factory.mktemp("untrusted"))
+    return make_tiny_pair(tmp_path_factory.mktemp("untrusted"))
 
 
 class RunsACommand:
@@ -114,38 +113,18 @@ def changed(models, out: Path, change) -> Path:
     return out
 
 
-VERBS = {
-    "align": [],
-    "compare": ["--gold", "GOLD"],
-    "layers": [],
-    "view": [],
-    "view --html REPORT": ["--gold", "GOLD"],
-    "analyze dispersion": [],
-}
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_pickled_command_does_not_run(models, tmp_path, capsys, verb):
-    witness = tmp_path / "it-ran"
-    bad = changed(models, tmp_path / "bad.pt", lambda state: state.update(note=RunsACommand(witness)))
-    (tmp_path / "text").write_text("w1\n")
-    (tmp_path / "gold").write_text("0-0\n")
-    given = [
-        "--path",
-        bad,
-        "--data",
-        models.folder,
-        "--cpu",
-        "--source",
-        tmp_path / "text",
-        "--target",
-        tmp_path / "text",
-    ]
-    names = {"GOLD": tmp_path / "gold", "REPORT": tmp_path / "report"}
-    words = [names.get(word, word) for word in (*verb.split(), *VERBS[verb])]
-    assert main([*map(str, [*words, *given])]) == 2
+@pytest.mark.parametrize(
+    "verb", ["align", "compare --gold gold", "layers", "view", "view --html page --gold gold", "analyze dispersion"]
+)
+def test_a_pickled_command_does_not_run(models, tmp_path, capsys, monkeypatch, verb):
+    changed(models, tmp_path / "bad.pt", lambda state: state.update(note=RunsACommand(tmp_path / "it-ran")))
+    monkeypatch.chdir(tmp_path)
+    for name, content in (("text", "w1\n"), ("gold", "0-0\n")):
+        Path(name).write_text(content)
+    given = ["--path", "bad.pt", "--data", str(models.folder), "--cpu", "--source", "text", "--target", "text"]
+    assert main([*verb.split(), *given]) == 2
     assert "refused: the checkpoint holds the object" in capsys.readouterr().err
-    assert not witness.exists()
+    assert not Path("it-ran").exists()
 
 
 def test_a_packed_checkpoint_is_refused_before_it_is_unpacked(models, tmp_path):
@@ -283,26 +262,17 @@ class Elements(HTMLParser):
             self.policy = dict(attributes)["content"]
 
 
-def page(tmp_path: Path, words: str, title: str) -> Elements:
-    (tmp_path / "s").write_text(words + "\n")
-    (tmp_path / "t").write_text(words + "\n")
-    (tmp_path / "links").write_text("0-0\n")
-    out = tmp_path / "page.html"
-    texts = [
-        "--source",
-        tmp_path / "s",
-        "--target",
-        tmp_path / "t",
-        "--links",
-        f"{title.replace('/', '')}={tmp_path / 'links'}",
-    ]
-    assert main([*map(str, ["view", *texts, "--html", out, "--title", title])]) == 0
-    return Elements(out.read_text(encoding="utf-8"))
+def page(words: str, title: str) -> Elements:
+    for name, content in (("s", words), ("t", words), ("links", "0-0")):
+        Path(name).write_text(content + "\n")
+    given = ["--source", "s", "--target", "t", "--links", f"{title.replace('/', '')}=links"]
+    assert main(["view", *given, "--html", "page.html", "--title", title]) == 0
+    return Elements(Path("page.html").read_text(encoding="utf-8"))
 
 
-def test_hostile_words_are_words_in_the_page(tmp_path):
-    hostile = page(tmp_path, HOSTILE, HOSTILE.replace("=", ""))
-    plain = page(tmp_path, "a b c", "title")
+def test_hostile_words_are_words_in_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    hostile, plain = page(HOSTILE, HOSTILE.replace("=", "")), page("a b c", "title")
     assert hostile.found == plain.found
     assert hostile.active == plain.active == []
     for element in (hostile, plain):

@@ -1,4 +1,4 @@
-"""Damaged files of published models, for the fuzzer: ``python -m tests.robustness.fuzz --reader 'Marian .bin'``.
+"""Damaged files of published models, for tests/robustness/test_fuzz.py (``-k Marian`` and the like).
 
 Each is read or refused in one line, and what is read stays within a multiple of the size of the file.
 """
@@ -12,7 +12,7 @@ import re
 import struct
 import tempfile
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import sentencepiece
@@ -24,7 +24,6 @@ from fairseq_normalign.hosts.marian.text import Pieces
 from tests.hosts.marian.conftest import make_tiny
 from tests.hosts.marian.writers import ct2_arrays, marian_arrays, marian_config, write_bin, write_ct2, write_npz
 from tests.hosts.transformers.folders import lines
-from tests.robustness.readers import Reader
 
 LENGTHS = (0, 1, 2, 3, 7, 255, 1 << 15, (1 << 16) - 1, 1 << 20, (1 << 31) - 1, 1 << 31, (1 << 32) - 1, 1 << 40)
 FLOATS = (float("nan"), float("inf"), 0.0, -1e38)
@@ -33,8 +32,9 @@ TIMES = 80
 """A packed file may have 20 times its size, and a byte becomes a number of four."""
 
 
-def damaged(seeds: Sequence[bytes], chance: random.Random) -> bytes:
+def damaged(seeds: Sequence[bytes], seed: int) -> bytes:
     """One of the seeds with one to three kinds of damage, most of them near the start, where the lengths are."""
+    chance = random.Random(seed)
     made = bytearray(chance.choice(seeds))
     for _ in range(chance.randint(1, 3)):
         place = int(len(made) * chance.random() ** chance.choice((1, 3, 6)))
@@ -75,8 +75,8 @@ def _pieces(content: bytes, folder: Path) -> None:
     assert splitter.encode("Bafe kosö.", out_type=str) is not None
 
 
-def published_readers() -> dict[str, Reader]:
-    """A reader of each binary format, with files of one layer."""
+def published_readers() -> dict[str, tuple[list[bytes], Callable[[bytes, Path], object]]]:
+    """A reader of each binary format, with sound files of one layer."""
     made = io.BytesIO()
     trained = {"vocab_size": 60, "minloglevel": 2, "hard_vocab_limit": False, "normalization_rule_name": "identity"}
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines(1)), model_writer=made, **trained)
@@ -102,9 +102,9 @@ def published_readers() -> dict[str, Reader]:
                 archive.writestr(f"x/{side}.spm", made.getvalue())
         files = {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
     return {
-        "Marian .npz": Reader([files["x.npz"]], _weights, 2, damaged),
-        "Marian .bin": Reader([files["bin"], files["bin8"]], _weights, 2, damaged),
-        "CTranslate2": Reader([files["ct2"], files["ct2 old"], files["ct2 int8"]], _weights, 2, damaged),
-        "Argos archive": Reader([packed.getvalue()], _archive, 2, damaged),
-        "SentencePiece": Reader([made.getvalue()], _pieces, 2, damaged),
+        "Marian .npz": ([files["x.npz"]], _weights),
+        "Marian .bin": ([files["bin"], files["bin8"]], _weights),
+        "CTranslate2": ([files["ct2"], files["ct2 old"], files["ct2 int8"]], _weights),
+        "Argos archive": ([packed.getvalue()], _archive),
+        "SentencePiece": ([made.getvalue()], _pieces),
     }

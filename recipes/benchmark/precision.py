@@ -1,4 +1,4 @@
-"""How many links each precision changes: ``python -m tests.robustness.precision --path CKPT --source S --target T``.
+"""How many links each precision changes: ``python recipes/benchmark/precision.py --path CKPT --source S --target T``.
 
 The same model aligns the same text by torch's own float32 and in every precision (norms are always computed in
 float32). A link that differs is shown with the gap that float32 itself saw between its first and second source word, as
