@@ -14,11 +14,11 @@ from fairseq_normalign.links.gold import Gold
 from .test_curve import recipe_steps, toy_text
 
 ceiling = pytest.importorskip("recipe_steps.ceiling")
+MODELS = ["--models", *(str(toy.FOLDER / f"{name}.pt") for name in ("de-en", "en-de"))]
 
 
 def test_both_are_scored_on_both_halves_of_the_gold(tmp_path: Path, capsys) -> None:
-    models = ["--models", *(str(toy.FOLDER / f"{name}.pt") for name in ("de-en", "en-de"))]
-    assert recipe_steps.main(["ceiling", *models, *toy_text(tmp_path)]) == 0
+    assert recipe_steps.main(["ceiling", *MODELS, *toy_text(tmp_path)]) == 0
     head, *lines = capsys.readouterr().out.splitlines()
     assert head.split()[:2] == ["odd", "even"]
     rates = {line[:12].strip(): [float(value) for value in line.split()[-2:]] for line in lines}
@@ -29,16 +29,13 @@ def test_both_are_scored_on_both_halves_of_the_gold(tmp_path: Path, capsys) -> N
 
 def test_a_pair_that_cannot_be_aligned_is_an_error(tmp_path: Path, capsys) -> None:
     arguments = toy_text(tmp_path)
-    for language in ("de", "en"):
-        path = tmp_path / f"text.{language}"
-        lines = path.read_text(encoding="utf-8").splitlines()
-        path.write_text("\n".join(["", *lines[1:]]) + "\n", encoding="utf-8")
     gold = tmp_path / "gold.talp"
     shutil.copyfile(toy.FOLDER / "gold.talp", gold)
-    gold.write_text("\n".join(["", *gold.read_text(encoding="utf-8").splitlines()[1:]]) + "\n", encoding="utf-8")
+    for path in (gold, tmp_path / "text.de", tmp_path / "text.en"):
+        _, *lines = path.read_text(encoding="utf-8").splitlines()
+        path.write_text("\n".join(["", *lines]) + "\n", encoding="utf-8")
     arguments[arguments.index("--gold") + 1] = str(gold)
-    models = ["--models", *(str(toy.FOLDER / f"{name}.pt") for name in ("de-en", "en-de"))]
-    assert recipe_steps.main(["ceiling", *models, *arguments]) == 2
+    assert recipe_steps.main(["ceiling", *MODELS, *arguments]) == 2
     assert "a pair is empty or too long" in capsys.readouterr().err
 
 

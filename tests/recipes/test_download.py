@@ -14,6 +14,7 @@ import pytest
 from .conftest import RECIPES, Steps
 
 CONTENT = b"words and words " * 500
+SHA = hashlib.sha256(CONTENT).hexdigest()
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -50,9 +51,21 @@ def mirror() -> Iterator[str]:
     server.shutdown()
 
 
-def write_list(path: Path, sha256: str = "-", size: str = "-", name: str = "a.tgz", where: str = "data") -> Path:
-    path.write_text(f"# a comment\n{name}\t{sha256}\t{size}\thttps://example.org/{where}/a.tgz\n", encoding="utf-8")
+def write_list(path: Path, name="a.tgz", sha256="-", size="-", where="data", publisher="") -> Path:
+    line = f"{name}\t{sha256}\t{size}\thttps://example.org/{where}/a.tgz{publisher}"
+    path.write_text(f"# a comment\n{line}\n", encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def download(run_python: Steps, tmp_path: Path, mirror: str):
+    """download(...): fetch the list of ``write_list(...)`` from the mirror, or of a recipe, with further arguments."""
+
+    def fetch(*more: object, listed: Path | None = None, **columns: str):
+        given = listed or write_list(tmp_path / "files.tsv", **columns)
+        return run_python("download", given, "--to", tmp_path / "got", "--mirror", mirror, *more)
+
+    return fetch
 
 
 def one_line(result) -> str:
@@ -61,116 +74,72 @@ def one_line(result) -> str:
     return result.stderr
 
 
-def test_a_file_comes_from_the_mirror_and_its_digest_is_noted(run_python: Steps, tmp_path: Path, mirror: str) -> None:
-    listed = write_list(tmp_path / "files.tsv")
-    assert run_python("download", listed, "--to", tmp_path / "got", "--mirror", mirror).returncode == 0
+def test_a_file_comes_from_the_mirror_and_is_noticed_when_it_changes(download, tmp_path: Path) -> None:
+    assert download().returncode == 0
     assert (tmp_path / "got" / "a.tgz").read_bytes() == CONTENT
-    noted = (tmp_path / "got" / "SHA256SUMS").read_text(encoding="utf-8")
-    assert noted == f"{hashlib.sha256(CONTENT).hexdigest()}  a.tgz\n"
+    assert (tmp_path / "got" / "SHA256SUMS").read_text(encoding="utf-8") == f"{SHA}  a.tgz\n"
+    (tmp_path / "got" / "a.tgz").write_bytes(CONTENT + b"!")
+    assert "was expected" in one_line(download())
 
 
-def test_an_interrupted_file_goes_on_and_a_whole_one_is_not_fetched_again(
-    run_python: Steps, tmp_path: Path, mirror: str
-) -> None:
-    listed = write_list(tmp_path / "files.tsv", hashlib.sha256(CONTENT).hexdigest(), str(len(CONTENT)))
+@pytest.mark.parametrize("there", [1000, len(CONTENT)])
+def test_an_interrupted_file_goes_on_and_a_complete_one_is_not_fetched_again(download, tmp_path, there) -> None:
     (tmp_path / "got").mkdir()
-    (tmp_path / "got" / "a.tgz.part").write_bytes(CONTENT[:1000])
+    (tmp_path / "got" / "a.tgz.part").write_bytes(CONTENT[:there])
     for _ in range(2):
-        assert run_python("download", listed, "--to", tmp_path / "got", "--mirror", mirror).returncode == 0
-    assert Handler.asked == ["bytes=1000-"]
+        assert download(sha256=SHA, size=str(len(CONTENT))).returncode == 0
+    assert Handler.asked == [f"bytes={there}-"]
     assert (tmp_path / "got" / "a.tgz").read_bytes() == CONTENT
     assert not (tmp_path / "got" / "a.tgz.part").exists()
 
 
-def test_a_part_that_was_whole_already(run_python: Steps, tmp_path: Path, mirror: str) -> None:
-    (tmp_path / "a.tgz.part").write_bytes(CONTENT)
-    listed = write_list(tmp_path / "files.tsv")
-    assert run_python("download", listed, "--to", tmp_path, "--mirror", mirror).returncode == 0
-    assert (tmp_path / "a.tgz").read_bytes() == CONTENT
-
-
-def test_a_wrong_digest_is_one_line_that_names_both(run_python: Steps, tmp_path: Path, mirror: str) -> None:
-    listed = write_list(tmp_path / "files.tsv", "0" * 64)
-    message = one_line(run_python("download", listed, "--to", tmp_path, "--mirror", mirror))
-    assert "0" * 64 in message
-    assert hashlib.sha256(CONTENT).hexdigest() in message
-
-
-def test_a_published_sum_that_does_not_fit_says_whose_it_is_and_how_to_go_on(
-    run_python: Steps, tmp_path: Path, mirror: str
-) -> None:
-    listed = tmp_path / "files.tsv"
-    listed.write_text(f"a.tgz\t{'0' * 32}\t17\thttps://example.org/data/a.tgz\tsomebody's list\n", encoding="utf-8")
-    arguments = ["download", listed, "--to", tmp_path, "--mirror", mirror]
-    assert "17 were expected" in one_line(run_python(*arguments))
-    (tmp_path / "a.tgz").write_bytes(CONTENT)
-    message = one_line(run_python(*arguments))
+def test_a_published_sum_that_does_not_fit_says_whose_it_is_and_how_to_go_on(download, tmp_path: Path) -> None:
+    columns = {"sha256": "0" * 32, "size": "17", "publisher": "\tsomebody's list"}
+    assert "17 were expected" in one_line(download(**columns))
+    (tmp_path / "got" / "a.tgz").write_bytes(CONTENT)
+    message = one_line(download(**columns))
     digest = hashlib.md5(CONTENT, usedforsecurity=False).hexdigest()
     assert f"its MD5 is {digest}, {'0' * 32} was expected by somebody's list" in message
     assert "ACCEPT=a.tgz" in message
-    assert run_python(*arguments, "--accept", "b.tgz a.tgz").returncode == 0
-    assert hashlib.sha256(CONTENT).hexdigest() in (tmp_path / "SHA256SUMS").read_text(encoding="utf-8")
-    (tmp_path / "a.tgz").unlink()
-    assert run_python(*arguments, "--accept", "a.tgz").returncode == 0
-
-
-def test_how_much_is_to_come_is_said_beforehand(run_python: Steps, tmp_path: Path) -> None:
-    listed = RECIPES / "wmt16_de_en" / "files.tsv"
-    result = run_python("download", listed, "--to", tmp_path, "--mirror", "http://127.0.0.1:9")
-    assert result.stdout == "to fetch: 3 files of 1.65 GB, and 2 of unknown size\n"
-
-
-def test_a_file_that_changed_since_it_first_came_is_noticed(run_python: Steps, tmp_path: Path, mirror: str) -> None:
-    listed = write_list(tmp_path / "files.tsv")
-    assert run_python("download", listed, "--to", tmp_path, "--mirror", mirror).returncode == 0
-    (tmp_path / "a.tgz").write_bytes(CONTENT + b"!")
-    assert "was expected" in one_line(run_python("download", listed, "--to", tmp_path, "--mirror", mirror))
+    assert download("--accept", "b.tgz a.tgz", **columns).returncode == 0
+    assert SHA in (tmp_path / "got" / "SHA256SUMS").read_text(encoding="utf-8")
+    (tmp_path / "got" / "a.tgz").unlink()
+    assert download("--accept", "a.tgz", **columns).returncode == 0
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("columns", "said"),
     [
+        ({"sha256": "0" * 64}, f"its SHA-256 is {SHA}, {'0' * 64} was expected"),
         ({"size": "17"}, "17 were expected"),
         ({"where": "nowhere"}, "404"),
         ({"sha256": "abc"}, "64 hex digits"),
         ({"name": "../a"}, "not a file name"),
     ],
 )
-def test_other_troubles(run_python: Steps, tmp_path: Path, mirror: str, options: dict, said: str) -> None:
-    listed = write_list(tmp_path / "files.tsv", **options)
-    assert said in one_line(run_python("download", listed, "--to", tmp_path, "--mirror", mirror))
+def test_trouble_is_one_line(download, columns: dict, said: str) -> None:
+    assert said in one_line(download(**columns))
 
 
-def test_no_server(run_python: Steps, tmp_path: Path) -> None:
-    listed = write_list(tmp_path / "files.tsv")
-    assert "refused" in one_line(run_python("download", listed, "--to", tmp_path, "--mirror", "http://127.0.0.1:9"))
+@pytest.mark.parametrize("recipe", ["wmt16_de_en", "europarl_de_en"])
+def test_the_shipped_lists_are_read_and_how_much_is_to_come_is_said(download, recipe: str) -> None:
+    result = download("--mirror", "http://127.0.0.1:9", listed=RECIPES / recipe / "files.tsv")
+    assert "refused" in one_line(result)
+    assert result.stdout.startswith("to fetch: ")
+    assert recipe != "wmt16_de_en" or result.stdout == "to fetch: 3 files of 1.65 GB, and 2 of unknown size\n"
+
+
+def test_a_file_that_would_not_fit(download, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recipe_steps.download.SPARE_BYTES", 1 << 60)
+    assert "are free" in one_line(download())
 
 
 def test_a_full_disk(run_python: Steps, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = tmp_path / "text"
-    source.write_text("ein Satz .\n", encoding="utf-8")
-
     def no_space(*ignored: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("recipe_steps.tokenize.tokenized_lines", no_space)
-    message = one_line(run_python("tokenize", source, tmp_path / "out", "--language", "de", "--tokenized"))
+    (tmp_path / "text").write_text("ein Satz .\n", encoding="utf-8")
+    message = one_line(run_python("tokenize", tmp_path / "text", tmp_path / "out", "--language", "de", "--tokenized"))
     assert "the disk is full" in message
     assert not (tmp_path / "out").exists()
-
-
-def test_a_file_that_would_not_fit(
-    run_python: Steps, tmp_path: Path, mirror: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("recipe_steps.download.SPARE_BYTES", 1 << 60)
-    listed = write_list(tmp_path / "files.tsv")
-    assert "are free" in one_line(run_python("download", listed, "--to", tmp_path, "--mirror", mirror))
-
-
-@pytest.mark.parametrize("recipe", ["wmt16_de_en", "europarl_de_en"])
-def test_the_shipped_lists_are_well_formed(run_python: Steps, recipe: str, tmp_path: Path) -> None:
-    # a mirror that refuses: the list is read before anything is fetched
-    said = one_line(
-        run_python("download", RECIPES / recipe / "files.tsv", "--to", tmp_path, "--mirror", "http://127.0.0.1:9")
-    )
-    assert "refused" in said

@@ -23,32 +23,25 @@ def write_rwth(folder: Path, links: str, name: str) -> None:
     (folder / name).write_text(links, encoding="ascii")
 
 
-def gather_gold(run_python: Steps, to: Path, place: Path):
-    return run_python("gather", "--to", to, "--gold", to.parent / "elsewhere", place)
-
-
+@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
     ("links", "name"), [(TALP + "\n", "alignmentDeEn.talp"), (TALP, "alignmentDeEn.talp"), (SENT, "alignmentDeEn")]
 )
-def test_gold_as_rwth_has_it(run_python: Steps, tmp_path: Path, links: str, name: str) -> None:
+def test_gold_as_rwth_has_it(run_python: Steps, tmp_path: Path, links: str, name: str, packed: bool) -> None:
     write_rwth(tmp_path / "gold" / "DeEn", links, name)
-    result = gather_gold(run_python, tmp_path / "raw", tmp_path / "gold")
+    if packed:
+        (tmp_path / "packed").mkdir()
+        with tarfile.open(tmp_path / "packed" / "DeEnGoldAlignment.tar.gz", "w:gz") as tar:
+            tar.add(tmp_path / "gold" / "DeEn", "DeEn")
+    places = [tmp_path / "elsewhere", tmp_path / ("packed" if packed else "gold")]
+    result = run_python("gather", "--to", tmp_path / "raw", "--gold", *places)
     assert result.returncode == 0, result.stderr
     assert (tmp_path / "raw" / "gold.de").read_text(encoding="utf-8") == DE
     assert (tmp_path / "raw" / "gold.talp").read_text(encoding="utf-8") == TALP
 
 
-def test_gold_in_its_archive(run_python: Steps, tmp_path: Path) -> None:
-    write_rwth(tmp_path / "DeEn", TALP, "alignmentDeEn.talp")
-    (tmp_path / "gold").mkdir()
-    with tarfile.open(tmp_path / "gold" / "DeEnGoldAlignment.tar.gz", "w:gz") as tar:
-        tar.add(tmp_path / "DeEn", "DeEn")
-    assert gather_gold(run_python, tmp_path / "raw", tmp_path / "gold").returncode == 0
-    assert (tmp_path / "raw" / "gold.talp").read_text(encoding="utf-8") == TALP
-
-
 def test_without_gold_the_form_is_named(run_python: Steps, tmp_path: Path) -> None:
-    result = gather_gold(run_python, tmp_path / "raw", tmp_path / "gold")
+    result = run_python("gather", "--to", tmp_path / "raw", "--gold", tmp_path / "gold")
     assert result.returncode == 2
     assert "goldAlignment" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -63,58 +56,59 @@ def archive(path: Path, members: dict[str, str]) -> Path:
     return path
 
 
-def test_archives_and_sgm_become_splits_in_order(run_python: Steps, tmp_path: Path) -> None:
-    write_corpus(tmp_path / "corpus")
-    first = archive(
-        tmp_path / "a.tgz", {"training/x.de": "eins\nzwei\u2028drei\n", "training/x.en": "one\ntwo three\n"}
-    )
-    second = archive(tmp_path / "b.tgz", {"y.de": "vier\nfünf\n", "y.en": "four\nfive\n"})
+@pytest.fixture
+def gather(run_python: Steps, tmp_path: Path):
+    """gather(...): with the tiny gold, into raw/."""
+    gold = write_corpus(tmp_path / "corpus") / "deen-gold"
+    return lambda *more: run_python("gather", "--to", tmp_path / "raw", "--gold", gold, *more)
+
+
+def raw(tmp_path: Path, name: str) -> str:
+    return (tmp_path / "raw" / name).read_text(encoding="utf-8")
+
+
+def test_archives_and_sgm_become_splits_in_order(gather, tmp_path: Path) -> None:
+    first = {"training/x.de": "eins\nzwei\u2028drei\n", "training/x.en": "one\ntwo three\n"}
+    second = {"y.de": "vier\nfünf\n", "y.en": "four\nfive\n"}
     sgm = '<doc>\n<seg id="1">Müller &amp; Sohn</seg>\n<seg id="2"> Ja. </seg></doc>\n'
-    dev = archive(tmp_path / "dev.tgz", {"dev/n-src.de.sgm": sgm, "dev/n-ref.en.sgm": sgm.replace("Ja", "Yes")})
-    result = run_python(
-        *("gather", "--to", tmp_path / "raw", "--gold", tmp_path / "corpus" / "deen-gold", "--limit", 3),
-        *("--part", f"train={first}:x.de,x.en", "--part", f"train={second}:y.de,y.en"),
-        *("--part", f"valid={dev}:n-src.de.sgm,n-ref.en.sgm"),
-    )
+    dev = {"dev/n-src.de.sgm": sgm, "dev/n-ref.en.sgm": sgm.replace("Ja", "Yes")}
+    parts = [
+        f"train={archive(tmp_path / 'a.tgz', first)}:x.de,x.en",
+        f"train={archive(tmp_path / 'b.tgz', second)}:y.de,y.en",
+        f"valid={archive(tmp_path / 'dev.tgz', dev)}:n-src.de.sgm,n-ref.en.sgm",
+    ]
+    result = gather("--limit", 3, *(word for part in parts for word in ("--part", part)))
     assert result.returncode == 0, result.stderr
-    assert (tmp_path / "raw" / "train.de").read_text(encoding="utf-8") == "eins\nzwei drei\nvier\n"
-    assert (tmp_path / "raw" / "train.en").read_text(encoding="utf-8") == "one\ntwo three\nfour\n"
-    assert (tmp_path / "raw" / "valid.de").read_text(encoding="utf-8") == "Müller & Sohn\nJa.\n"
+    assert raw(tmp_path, "train.de") == "eins\nzwei drei\nvier\n"
+    assert raw(tmp_path, "train.en") == "one\ntwo three\nfour\n"
+    assert raw(tmp_path, "valid.de") == "Müller & Sohn\nJa.\n"
 
 
 @pytest.mark.parametrize(
-    ("german", "english", "said"),
-    [("a\nb\n", "a\n", "source side has more"), ("a\n", "a\nb\n", "target side has more")],
+    ("members", "said"),
+    [
+        ({"x.de": "a\nb\n", "x.en": "a\n"}, "source side has more"),
+        ({"x.de": "a\n", "x.en": "a\nb\n"}, "target side has more"),
+        (None, "cannot be unpacked"),
+    ],
 )
-def test_sides_of_different_length(run_python: Steps, tmp_path: Path, german: str, english: str, said: str) -> None:
-    write_corpus(tmp_path / "corpus")
-    packed = archive(tmp_path / "a.tgz", {"x.de": german, "x.en": english})
-    gold = tmp_path / "corpus" / "deen-gold"
-    result = run_python("gather", "--to", tmp_path / "raw", "--gold", gold, "--part", f"train={packed}:x.de,x.en")
+def test_archives_that_do_not_fit_are_one_line(gather, tmp_path: Path, members, said: str) -> None:
+    packed = archive(tmp_path / "a.tgz", members or {})
+    if members is None:
+        packed.write_bytes(b"no archive")
+    result = gather("--part", f"train={packed}:x.de,x.en")
     assert result.returncode == 2
     assert said in result.stderr
+    assert result.stderr.count("\n") == 1
     assert not (tmp_path / "raw" / "train.de").exists()
 
 
-def test_a_broken_archive_is_one_line(run_python: Steps, tmp_path: Path) -> None:
-    write_corpus(tmp_path / "corpus")
-    (tmp_path / "a.tgz").write_bytes(b"no archive")
-    gold = tmp_path / "corpus" / "deen-gold"
-    part = f"train={tmp_path / 'a.tgz'}:x.de,x.en"
-    result = run_python("gather", "--to", tmp_path / "raw", "--gold", gold, "--part", part)
-    assert result.returncode == 2
-    assert result.stderr.count("\n") == 1
-
-
-def test_held_out_pairs_are_the_last_ones(run_python: Steps, tmp_path: Path) -> None:
-    write_corpus(tmp_path / "corpus")
+def test_held_out_pairs_are_the_last_ones(gather, tmp_path: Path) -> None:
     text = "".join(f"{n}\n" for n in range(25))
     packed = archive(tmp_path / "a.tgz", {"x.de": text, "x.en": text})
-    gold = tmp_path / "corpus" / "deen-gold"
-    part = f"train={packed}:x.de,x.en"
-    run_python("gather", "--to", tmp_path / "raw", "--gold", gold, "--part", part, "--hold-out", 4)
-    assert (tmp_path / "raw" / "train.en").read_text(encoding="utf-8").split() == [str(n) for n in range(21)]
-    assert (tmp_path / "raw" / "valid.en").read_text(encoding="utf-8").split() == ["21", "22", "23", "24"]
+    gather("--part", f"train={packed}:x.de,x.en", "--hold-out", 4)
+    assert raw(tmp_path, "train.en").split() == [str(n) for n in range(21)]
+    assert raw(tmp_path, "valid.en").split() == ["21", "22", "23", "24"]
 
 
 def test_tokens_are_like_the_gold_s(run_python: Steps, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.hosts.fairseq.checkpoints import FUSED, safe_load
 from fairseq_normalign.hosts.fairseq.loading import load_models
 from fairseq_normalign.models.transformer_normalign import TransformerNormalignModel, attentions, read_heads
-from tests.conftest import REPOSITORY, TINY_TRAINING, generate, lines_of, succeed
+from tests.conftest import PACKAGE, REPOSITORY, TINY_TRAINING, lines_of, succeed
 from tests.methods.tiny_models import dictionary, soft_alignments, tiny_batch
 
 COMMON = REPOSITORY / "recipes/common"
@@ -121,16 +121,8 @@ def test_pruned_is_gated_and_smaller(tmp_path):
     learned = [p.numel() for name, p in small.named_parameters() if name.rpartition(".")[2] not in FUSED]
     assert sum(learned) == found.parameters[1] < found.parameters[0]
     assert [attention.num_heads for attention in attentions(small, "cross")] == [1, 1]
-
-
-def test_norms_of_a_gated_model_are_those_of_the_pruned(tmp_path):
-    model, args = gated(), arguments(normalign_gates=ALL)
-    prune(saved(model, args, tmp_path / "gated.pt"), tmp_path / "small.pt")
-    state = safe_load(tmp_path / "small.pt")
-    small = tiny(state["args"])
-    small.load_state_dict(state["model"])
     batch = tiny_batch(model.decoder.dictionary)
-    for one, other in zip(*(soft_alignments([m], batch, "norms") for m in (model, small)), strict=True):
+    for one, other in zip(*(soft_alignments([either], batch, "norms") for either in (model, small)), strict=True):
         assert one == pytest.approx(other, abs=1e-5)
 
 
@@ -150,51 +142,33 @@ def test_what_cannot_be_pruned_is_refused(tmp_path, capsys):
 
 def test_the_whole_way_by_commands(binarized, plain_checkpoint, tmp_path):
     """Fine-tune a stock checkpoint with gates, close some, prune, translate: the same with gates and without heads."""
-    out = tmp_path / "gates"
-    architecture = succeed(
-        "python",
-        "-m",
-        "recipe_steps",
-        "model-options",
-        plain_checkpoint,
-        "--arch",
-        "transformer_normalign_gated",
-        cwd=COMMON,
-    ).stdout.split()
+    gates, small = tmp_path / "gates" / "checkpoint_last.pt", tmp_path / "small.pt"
+    steps = ("python", "-m", "recipe_steps")
+    given = ("model-options", plain_checkpoint, "--arch", "transformer_normalign_gated")
+    architecture = succeed(*steps, *given, cwd=COMMON).stdout.split()
     trained = succeed(
-        *(
-            "fairseq-train",
-            binarized,
-            "--user-dir",
-            COMMON / "normalign_training",
-            "--save-dir",
-            out,
-            "--max-update",
-            25,
-        ),
-        *("--finetune-from-model", plain_checkpoint, *architecture),
-        *("--task", "translation_normalign", "--normalign-gates", ALL, "--normalign-gates-speed", 60),
-        *TINY_TRAINING,
+        *("fairseq-train", binarized, "--user-dir", TRAINING, "--save-dir", gates.parent, "--max-update", 25),
+        *("--finetune-from-model", plain_checkpoint, *architecture, "--task", "translation_normalign"),
+        *("--normalign-gates", ALL, "--normalign-gates-speed", 60, *TINY_TRAINING),
         *("--criterion", "label_smoothed_cross_entropy_with_head_gates", "--normalign-gates-lambda", 0.05),
         *("--log-interval", 5, "--log-format", "simple"),
     )
     heads = [int(float(count)) for count in re.findall(r"heads_cross=([\d.]+)", trained.stdout + trained.stderr)]
     assert heads
     assert heads[-1] < 6, "no head was closed: raise lambda"
-    done = succeed(
-        "python", "-m", "recipe_steps", "prune", out / "checkpoint_last.pt", "-o", out / "small.pt", cwd=COMMON
+    assert "cross" in succeed(*steps, "prune", gates, "-o", small, cwd=COMMON).stdout
+    before, after = (
+        succeed(
+            *("fairseq-generate", binarized, "--path", path, "--user-dir", user_dir, "-s", "de", "-t", "en", "--cpu"),
+            *("--task", "translation_normalign", "--beam", 3, "--max-len-b", 20, "--gen-subset", "test1"),
+            *("--print-alignment", "hard"),
+        ).stdout
+        for path, user_dir in ((gates, TRAINING), (small, PACKAGE))
     )
-    assert "cross" in done.stdout
-    options = ("--gen-subset", "test1", "--print-alignment", "hard")
-    gated = ("--path", out / "checkpoint_last.pt", "-s", "de", "-t", "en", "--beam", 3, "--max-len-b", 20, "--cpu")
-    task = ("--user-dir", TRAINING, "--task", "translation_normalign")
-    before = succeed("fairseq-generate", binarized, *gated, *task, *options).stdout
-    after = generate(binarized, out / "small.pt", *options).stdout
     assert lines_of(before, "A")
     assert lines_of(before, "H")
-    assert [kind[0].split("\t")[1] for kind in lines_of(before, "H").values()] == [
-        kind[0].split("\t")[1] for kind in lines_of(after, "H").values()
-    ]
+    said = [[line[0].split("\t")[1] for line in lines_of(log, "H").values()] for log in (before, after)]
+    assert said[0] == said[1]
     assert lines_of(before, "A") == lines_of(after, "A")
-    models = load_models(out / "small.pt", data=binarized).models
+    models = load_models(small, data=binarized).models
     assert sum(attention.num_heads for attention in attentions(models[0], "cross")) <= 6
