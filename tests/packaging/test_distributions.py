@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import email.message
 import email.parser
+import importlib.metadata
 import re
 import subprocess
 import sys
 import tarfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -105,11 +107,11 @@ def test_the_citation_has_the_version():
     assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == __version__
 
 
-def make_environment(folder: Path, *wheels: Path) -> Path:
-    """A new environment with these wheels and what they ask for, each installed after the other; its programs."""
+def make_environment(folder: Path, *steps: Sequence[object]) -> Path:
+    """A new environment in which pip installs one step after the other; its programs."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    for wheel in wheels:
-        pip = [folder / "bin" / "pip", "install", "-q", wheel]
+    for step in steps:
+        pip = [str(folder / "bin" / "pip"), "install", "-q", *map(str, step)]
         installed = subprocess.run(pip, capture_output=True, text=True, check=False)
         if installed.returncode and "No matching distribution" in installed.stderr:
             pytest.skip("no package index can be reached")
@@ -132,7 +134,7 @@ def write_fairseq(folder: Path) -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize("own", [False, True], ids=["empty", "with a fairseq"])
 def test_installed_into_an_environment_the_core_works_and_nothing_else_changes(built_wheel, tmp_path, own):
-    programs = make_environment(tmp_path / "new", *([write_fairseq(tmp_path)] if own else []), built_wheel)
+    programs = make_environment(tmp_path / "new", *([[write_fairseq(tmp_path)]] if own else []), [built_wheel])
     (tmp_path / "links").write_text("0-0 1-1\n")
     scored = subprocess.run([programs / "normalign", "score", "links", "links"], cwd=tmp_path, capture_output=True)
     assert scored.returncode == 0
@@ -142,3 +144,21 @@ def test_installed_into_an_environment_the_core_works_and_nothing_else_changes(b
     subprocess.run([programs / "pip", "check"], check=True, capture_output=True)
     if own:
         subprocess.run([programs / "python", "-c", "import fairseq; assert fairseq.MINE"], check=True, cwd=tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["*.whl", "*.tar.gz"])
+@pytest.mark.parametrize("host", ["transformers", "fairseq"])
+def test_try_runs_in_an_environment_with_either_host_alone(built, tmp_path, form, host):
+    """As docs/getting_started.md says: torch first; fairseq is built against it."""
+    (file,) = built.glob(form)
+    torch = [f"torch=={importlib.metadata.version('torch')}", "numpy"]
+    tools = [["setuptools<81", "wheel", "cython"]] if host == "fairseq" else []
+    options = ["--no-build-isolation"] if host == "fairseq" else []
+    programs = make_environment(tmp_path / "new", torch, *tools, [*options, f"{file}[{host}]"])
+    other = {"transformers": "fairseq", "fairseq": "transformers"}[host]
+    assert not list((tmp_path / "new").glob(f"lib/*/site-packages/{other}/__init__.py"))
+    tried = subprocess.run([programs / "normalign", "try"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert tried.returncode == 0, tried.stderr
+    assert "■" in tried.stdout
+    assert (tmp_path / "normalign-try.html").stat().st_size > 10_000
