@@ -291,6 +291,7 @@ TABLE = [
     row("wrong BPE codes", "align MODEL TEXT --bpe-codes codes -o OUT", accepted(says="are text, codes and dictionary those"), codes="#version: 0.2\nq z</w>\n"),
     row("no BPE codes", "align MODEL TEXT --bpe-codes codes -o OUT", refused("codes:1: 'this is just text' is not a merge"), codes="this is just text\n"),
     row("no BPE codes", "view MODEL TEXT --bpe-codes codes", refused("codes: the file is empty"), codes=""),
+    row("no counts", "analyze frequency MODEL TEXT --counts codes", refused("codes:2: 'b x' is not a piece and its count"), codes="a 10\nb x\n"),
     row("no SentencePiece model", "align MODEL TEXT --sentencepiece-model codes -o OUT", refused("codes"), codes="text"),
     row("truncated checkpoint", EVERY_MODEL_VERB, refused("de-en.pt: not a whole checkpoint"), cut(0.5)),
     row("truncated checkpoint", "compare MODEL TEXT --gold gold", refused("de-en.pt: not a whole checkpoint"), cut(0.99)),
@@ -365,8 +366,8 @@ CASES = [(one, command.strip()) for one in TABLE for command in one.commands.spl
 
 FILES = {"de": "w1 w2\n", "en": "w2\n", "gold": "0-0\n", "hyp": "0-0\n", "links": "0-0\n"}
 WORDS_OF = {
-    "MODEL": "--path model/de-en.pt --cpu",
-    "FOLDER": "--path folder --cpu --readings default",
+    "MODEL": "--path HERE/model/de-en.pt --cpu",
+    "FOLDER": "--path HERE/folder --cpu --readings default",
     "TEXT": "--source de --target en",
     "OUT": "outputs/out",
     "NO": "outputs/no/file.png",
@@ -405,8 +406,8 @@ def room(models, tmp_path, monkeypatch) -> Path:
 
 
 def words_of(command: str) -> list[str]:
-    found = [WORDS_OF.get(word, shlex.quote(word)) for word in shlex.split(command)]
-    return [ODD_NAME if word == "ODD_NAME" else word for word in shlex.split(" ".join(found))]
+    found = " ".join(WORDS_OF.get(word, shlex.quote(word)) for word in shlex.split(command))
+    return [ODD_NAME if word == "ODD_NAME" else word for word in shlex.split(found.replace("HERE", str(Path.cwd())))]
 
 
 def contents(folder: Path) -> dict[Path, bytes | None]:

@@ -29,10 +29,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairseq_normalign import load
-from fairseq_normalign.analysis.attention_batch import Inventory
 from fairseq_normalign.analysis.check_lines import read_checked
 from fairseq_normalign.analysis.choose_readings import RatedReading, ReadingChoice, read_choice, write_choice
-from fairseq_normalign.cli.analyze import _counts_in
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_lines, words_of
 from fairseq_normalign.hosts.fairseq.checkpoints import literal
@@ -219,12 +217,6 @@ def _literal(content: bytes, folder: Path) -> None:
 def _heads(content: bytes, folder: Path) -> None:
     found = read_heads(content.decode("utf-8", errors="replace"))
     assert all(count >= 0 for counts in found.values() for count in counts)
-
-
-def _counts(content: bytes, folder: Path) -> None:
-    found = _counts_in(str(_file(folder, content)), Inventory(["a", "b", "c"], frozenset()))
-    assert np.isfinite(found).all()
-    assert (found >= 0).all()
 
 
 VALUES = (None, -1, 0, 3, 10**12, 0.5, float("nan"), "", "x", "__import__('os').abort()", "../x", [], {}, True, ())
@@ -440,7 +432,6 @@ READERS: dict[str, tuple[list[bytes], Take]] = {
     "dictionary": ([b"a 10\nb@@ 5\n\xc3\xa4 1\n", b"x 1\nx 2 #fairseq:overwrite\n"], _dictionary),
     "argument literal": ([b"(0.9, 0.98)", b"[(512, 3)] * 2 + [(2048, 1)]", b"{'a': 1}", b"-1e-4"], _literal),
     "numbers of heads": ([b"encoder:4,2;cross:1,0", b"decoder:8"], _heads),
-    "piece counts": ([b"a 10\nb 5\nc 0\n"], _counts),
     "dump": ([_dump_seed()], _dump),
     "choice of readings": ([_choice_seed()], _choice),
     "part": ([_part_seed()], _part),
