@@ -70,7 +70,7 @@ def test_files_written_by_this_minor_version_are_read(capsys):
     assert [pair.source.words for pair in dump] == [("ab", "c")]
     np.testing.assert_allclose(dump[0].layers, np.arange(24).reshape(2, 3, 4) / 24, atol=1e-3)
     choice = read_choice(WRITTEN / "choice.json")
-    assert str(choice.expert) == "norms:1.2:awi,norms:3:awo^0.5"
+    assert str(choice) == "norms:1.2:awi,norms:3:awo^0.5"
     (line,) = (WRITTEN / "links.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(line)["normalign"] == 1
     assert main(["convert", str(WRITTEN / "links.jsonl"), "--to", "pharaoh", "--possible", "keep"]) == 0
