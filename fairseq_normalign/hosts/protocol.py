@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from ..analysis.attention_batch import Inventory
 from ..errors import NormalignError
@@ -104,8 +103,14 @@ class Batch:
 
     def decoder_input(self) -> Tensor:
         """Return the start symbols and the pieces of every target, right-padded: [N, len(start) + T]."""
-        start = torch.tensor(self.start, device=self.targets[0].device).expand(len(self.targets), -1)
-        return torch.cat([start, pad_sequence(list(self.targets), batch_first=True, padding_value=self.pad)], 1)
+        front, pieces = len(self.start), torch.cat(list(self.targets))
+        lengths = torch.tensor([len(target) for target in self.targets], device=pieces.device)
+        longest = max(map(len, self.targets))
+        tokens = pieces.new_full((len(self.targets), front + longest), self.pad)
+        tokens[:, :front] = torch.tensor(self.start, device=pieces.device)
+        within = torch.arange(longest, device=pieces.device) < lengths.unsqueeze(1)
+        tokens[:, front:].masked_scatter_(within, pieces)
+        return tokens
 
     def decoder_output(self) -> Tensor:
         """Return what each step has to output, the end of sentence last: [N, len(start) + T], right-padded."""

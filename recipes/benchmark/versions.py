@@ -52,7 +52,7 @@ def passes(
     def count(layer: torch.nn.Linear, args: tuple[torch.Tensor], output: torch.Tensor) -> None:
         operations[0] += 2 * output.numel() * layer.in_features
 
-    batches = [batch for _, batch in model.batches(encoded)]
+    batches = [batch for _, batch in model.batches(encoded, lambda batch: batch)]
     model.reader.read(batches[0], model.expert.places)  # packs the weights
     handles = [
         layer.register_forward_hook(count)

@@ -126,7 +126,7 @@ def test_a_batch_takes_the_same_operations_however_many_pairs_it_holds():
         encoded = model.encode(pairs)
         softs(shared("float32", "1.1:awi,2:awo"), pairs)
         with Counted() as counted:
-            ((_, batch),) = model.batches(encoded)
+            ((_, batch),) = model.batches(encoded, lambda batch: batch)
             model.reader.read(batch, model.expert.places)
         counts.append(counted.found)
     assert counts[0] == counts[1]
