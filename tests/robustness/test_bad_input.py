@@ -432,10 +432,7 @@ def test_row(case, command, room, request, capsys):
         rows = sorted(line[2:].split("\t") for line in result.stdout.split("\n") if line.startswith("A-"))
         seen = Seen("" if code else result.stdout, err, "".join(f"{links}\n" for _, links in rows))
     else:
-        try:
-            code = main([verb, *arguments])
-        except SystemExit as end:
-            code = end.code
+        code = main([verb, *arguments])
         out = room / "outputs" / "out"
         seen = Seen(*capsys.readouterr(), out.read_text(encoding="utf-8") if out.is_file() else "")
     assert code == case.expected.code, seen
