@@ -103,7 +103,7 @@ def run(args: Options) -> None:
                 job.readings,
                 looks,
                 parts=job.parts if looks else None,
-                job=job.digest(learned_from),
+                job=job.digest("looks", learned_from),
             )
             if looks:
                 job.bar.total = None if args.learn_from or job.bar.total is None else 2 * job.bar.total
