@@ -219,25 +219,15 @@ class HostTask:
             side: Any = getattr(self.datasets[split], name, None)
             original = getattr(side, "get_original_text", None)  # raw text alone has it
             if symbol is not None and original is not None and "get_original_text" not in vars(side):
-                side.get_original_text = lambda number, original=original: post_process(original(number), symbol)
+                side.get_original_text = functools.partial(_printed_text, original, symbol)
 
     def get_batch_iterator(self, dataset: Any, *args: Any, **options: Any) -> Any:
         """Return batches as fairseq does, but drop no sentence with an incomplete last batch.
 
         fairseq main drops it when its size is not a multiple of ``--required-batch-size-multiple``.
         """
-        original = dataset.batch_by_size
-
-        def batch_by_size(indices: ArrayLike, *given: Any, **wanted: Any) -> list[Any]:
-            indices = np.asarray(indices)
-            batches = list(original(indices, *given, **wanted)) if len(indices) else []
-            lost = indices[~np.isin(indices, np.concatenate(batches) if batches else indices[:0])]
-            if len(lost):
-                batches.extend(original(lost, *given, **{**wanted, "required_batch_size_multiple": 1}))
-            return batches
-
         if "batch_by_size" not in vars(dataset):
-            dataset.batch_by_size = batch_by_size
+            dataset.batch_by_size = functools.partial(_every_sentence, dataset.batch_by_size)
         return super().get_batch_iterator(dataset, *args, **options)  # type: ignore[misc]
 
     def filter_indices_by_size(
@@ -262,6 +252,23 @@ class HostTask:
                 f"({len(lost)} such); --skip-invalid-size-inputs-valid-test leaves them out"
             )
         return kept
+
+
+# what is put into a data set is no closure: worker processes that are not forked get it pickled
+
+
+def _every_sentence(original: Any, indices: ArrayLike, *given: Any, **wanted: Any) -> list[Any]:
+    """Return batches of all sentences: those that ``original`` left out come last."""
+    indices = np.asarray(indices)
+    batches = list(original(indices, *given, **wanted)) if len(indices) else []
+    lost = indices[~np.isin(indices, np.concatenate(batches) if batches else indices[:0])]
+    if len(lost):
+        batches.extend(original(lost, *given, **{**wanted, "required_batch_size_multiple": 1}))
+    return batches
+
+
+def _printed_text(original: Any, symbol: str, number: int) -> str:
+    return post_process(original(number), symbol)
 
 
 def _parts(model: Any) -> Any:

@@ -61,7 +61,7 @@ def test_every_command_and_python_refuse_what_would_run(hostile, binarized, witn
     ):
         assert result.returncode == 2
         (shown,) = [line for line in result.stderr.splitlines() if "error:" in line]
-        assert "'posix.system'" in shown or "'nt.system'" in shown or "adaptive_softmax_cutoff" in shown
+        assert "system" in shown or "adaptive_softmax_cutoff" in shown
         assert "Traceback" not in result.stderr + result.stdout
     with pytest.raises(NormalignError, match="refused"):
         fairseq_normalign.load(hostile, data=binarized)
