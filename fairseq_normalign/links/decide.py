@@ -86,17 +86,27 @@ def decide(
         choices = ", ".join(SOFT_SYMMETRIZATIONS)
         raise NormalignError(f"unknown symmetrization '{decision}'; choose one of {choices}")
     else:
-        way = decision.removeprefix(AGREED)
-        by_target = [(source, target) for target, source in enumerate(best_sources(agreed).tolist()) if source >= 0]
-        by_source = [(source, target) for source, target in enumerate(best_sources(agreed.T).tolist()) if target >= 0]
-        found = set(symmetrize(by_target, by_source, way))
-        if backward is not None and way != "priority":
-            # growing goes from left to right in the source, so a link can depend on which text is the source: those
-            # are kept that join either way
-            first, second = ([(target, source) for source, target in links] for links in (by_source, by_target))
-            found &= {(source, target) for target, source in symmetrize(first, second, way)}
-        links = sorted(found)
+        links = joined(agreed, decision.removeprefix(AGREED), directions=1 if backward is None else 2)
     return [(source, target) for source, target in links if agreed[target, source] > floor], agreed
+
+
+def joined(agreed: Array, way: str, *, directions: int) -> list[Link]:
+    """Return the links that rows and columns of ``agreed`` [T, S] have in common in this way, sorted.
+
+    With two directions the same links are found whichever text is called the source, but for "priority".
+
+    >>> joined(np.array([[0.9, 0.1], [0.8, 0.2]]), "intersection", directions=1)
+    [(0, 0)]
+    """
+    by_target = [(source, target) for target, source in enumerate(best_sources(agreed).tolist()) if source >= 0]
+    by_source = [(source, target) for source, target in enumerate(best_sources(agreed.T).tolist()) if target >= 0]
+    links = symmetrize(by_target, by_source, way)
+    if directions == 1 or way == "priority":
+        return sorted(links)
+    # growing goes from left to right in the source, so a link can depend on which text is the source: those are kept
+    # that join either way
+    first, second = ([(target, source) for source, target in side] for side in (by_source, by_target))
+    return sorted(set(links) & {(source, target) for target, source in symmetrize(first, second, way)})
 
 
 def parse_decision(text: str) -> tuple[str, float]:

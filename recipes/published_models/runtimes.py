@@ -78,8 +78,11 @@ def compare_argos() -> None:
     sources = [host.source(line) for line in lines]
     pieces = [host.source.tokenizer.pieces_of(line.indices)[:-1] for line in sources]
     with tempfile.TemporaryDirectory() as name:
-        zipfile.ZipFile(path).extractall(name)
-        folder = str(next(Path(name).rglob("model.bin")).parent)
+        archive = zipfile.ZipFile(path)
+        for member in archive.namelist():
+            if member.split("/")[-2:-1] == ["model"] and not member.endswith("/"):
+                (Path(name) / member.split("/")[-1]).write_bytes(archive.read(member))
+        folder = name
         runtime = ctranslate2.Translator(folder, compute_type="float32", inter_threads=1, intra_threads=1)
         for beam in BEAMS:
             found = runtime.translate_batch(pieces, beam_size=beam, max_batch_size=BATCH, max_decoding_length=120)

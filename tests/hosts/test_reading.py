@@ -78,8 +78,9 @@ def test_a_layer_alone_equals_that_layer_of_all(name):
     together = read(model, batch, range(3))
     for layer in range(3):
         alone = read(model, batch, [layer])[layer]
-        assert torch.equal(alone.weights, together[layer].weights)
-        assert torch.equal(alone.values, together[layer].values)
+        # attention that nobody reads may be computed by another product: the last digits differ
+        torch.testing.assert_close(alone.weights, together[layer].weights, atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(alone.values, together[layer].values, atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", EVERY)

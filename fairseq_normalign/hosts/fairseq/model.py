@@ -134,7 +134,7 @@ def _attended(
     **asked: Any,
 ) -> tuple[Tensor, None]:
     """[T, B, C], [S, B, C], [S, B, C], [B, S], [T, S] -> [T, B, C] and no weights."""
-    steps, batch, channels = query.shape
+    steps, batch, _ = query.shape
     length, heads = key.size(0), module.num_heads
     q, k, v = (
         project(one).view(-1, batch * heads, module.head_dim).transpose(0, 1)  # [B * H, T or S, D]
@@ -150,7 +150,9 @@ def _attended(
     else:
         every = q.new_zeros(()) if mask is None else mask.expand(batch, heads, steps, length).flatten(0, 1)
         mixed = torch.baddbmm(every, q, k.transpose(1, 2), alpha=module.scaling).softmax(-1).bmm(v)
-    return module.out_proj(mixed.transpose(0, 1).reshape(steps, batch, channels)), None
+    return module.out_proj(
+        mixed.transpose(0, 1).reshape(steps, batch, -1)
+    ), None  # fewer channels where heads are pruned
 
 
 FUSED_FROM = 32

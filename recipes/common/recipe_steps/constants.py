@@ -31,12 +31,11 @@ from fairseq_normalign.align.sample import choose_readings
 from fairseq_normalign.errors import NormalignError
 from fairseq_normalign.files import read_parallel
 from fairseq_normalign.hosts.protocol import Pair
-from fairseq_normalign.links.decide import ALONE, Link, agreement, best_sources, links_of_sources, neighbour_support
+from fairseq_normalign.links.decide import ALONE, Link, agreement, joined, neighbour_support
 from fairseq_normalign.links.decide import normalized as rows_of_one
 from fairseq_normalign.links.experts import AGREEMENT_FLOOR, FLOOR, OWN_AGREEMENT_FLOOR, VOTE, vote
 from fairseq_normalign.links.gold import Gold
 from fairseq_normalign.links.score import Counts, bootstrap, compare_to_first, count_links, metrics_of
-from fairseq_normalign.links.symmetrize import symmetrize
 
 from .gold_text import add_gold_arguments, load_both
 
@@ -101,8 +100,7 @@ def links_with(
         one = rows_of_one(one * support)
         other = rows_of_one(one.T if backward is None else other * support.T)
     agreed = agreement(one, other)
-    of_sources = [(source, target) for target, source in links_of_sources(best_sources(agreed.T))]
-    links = symmetrize(links_of_sources(best_sources(agreed)), of_sources, "grow-diag")
+    links = joined(agreed, "grow-diag", directions=1 if backward is None else 2)
     return {(source, target): float(agreed[target, source]) for source, target in links}
 
 
