@@ -48,11 +48,11 @@ with torch.no_grad():
         weight = torch.quantize_per_channel(text[0], torch.ones(33), torch.zeros(33).long(), 0, torch.qint8)
         torch.ops.quantized.linear_dynamic(text, torch.ops.quantized.linear_prepack(weight, None))
 """
-ROWS, TURNS = 512, 5
-"""Positions of the product that is measured, and how often; the shortest time counts."""
+SIZE, TURNS = 512, 5
+"""Rows and columns of the product that is measured, and how often; the shortest time counts."""
 MUCH_SLOWER = 1.5
-"""Packed products are left only where they take this many times as long: small differences must not decide, or two
-processes of one job would compute differently."""
+"""Packed products are left only where they take this many times as long. Small differences must not decide, nor the
+sizes of small layers, whose times vary: two processes of one job would compute differently."""
 
 PACKED, PRODUCT = torch.ops.mkldnn, "_linear_pointwise"
 """oneDNN's operators in torch. They are not public: without them, layers compute as they are."""
@@ -97,7 +97,7 @@ class Products:
             return in_int8(layer)
         if self.precision == "bfloat16":
             return in_bfloat16(layer)
-        return in_float32(layer) if packing_helps(layer.in_features, layer.out_features) else layer.forward
+        return in_float32(layer) if packing_helps() else layer.forward
 
 
 def in_float32(layer: nn.Linear) -> Product:
@@ -132,11 +132,11 @@ def _bias(layer: nn.Linear) -> Tensor | None:
 
 
 @functools.cache
-def packing_helps(columns: int, outputs: int) -> bool:
-    """Measure, once per size and process, whether a product with packed weights is not slower than torch's own."""
+def packing_helps() -> bool:
+    """Measure, once per process, whether a product with packed weights is not slower than torch's own."""
     if not has_onednn():
         return False
-    layer, inputs = nn.Linear(columns, outputs).requires_grad_(False), torch.rand(ROWS, columns)
+    layer, inputs = nn.Linear(SIZE, SIZE).requires_grad_(False), torch.rand(SIZE, SIZE)
     return _seconds(in_float32(layer), inputs) <= MUCH_SLOWER * _seconds(layer.forward, inputs)
 
 

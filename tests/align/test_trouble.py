@@ -13,7 +13,7 @@ import torch
 
 from fairseq_normalign.cli import main
 from fairseq_normalign.hosts.fairseq.host import FairseqModels
-from tests.robustness.room import make_models
+from tests.cli.tiny_pair import make_tiny_pair
 
 SOURCE = "w1 w2\nw1 w2 w3 w4 w5 w6 w7 w8 w9\nw3 w1\nw2\n"
 TARGET = "w1 w2\nw2 w3\nw3 w4\nw1\n"
@@ -28,7 +28,7 @@ VERBS = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch) -> Path:
-    make_models(tmp_path)
+    make_tiny_pair(tmp_path)
     for name, text in {"s": SOURCE, "t": TARGET, "gold": "0-0 1-1\n0-0\n0-0\n0-0\n"}.items():
         (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)

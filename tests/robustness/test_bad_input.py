@@ -297,7 +297,7 @@ TABLE = [
     row("truncated checkpoint", "compare MODEL TEXT --gold gold", refused("de-en.pt: not a whole checkpoint"), cut(0.99)),
     row("truncated checkpoint", "layers MODEL TEXT", refused("de-en.pt: not a whole checkpoint"), cut(0.01)),
     row("truncated checkpoint", "view MODEL TEXT; view MODEL TEXT --gold gold --report OUT", refused("de-en.pt: not a whole checkpoint"), cut(0)),
-    row("one bit of a weight", "align MODEL TEXT -o OUT; fairseq-generate RAW", refused("not a whole checkpoint (Bad CRC-32"), flip_a_weight),
+    row("one bit of a weight", "align MODEL TEXT -o OUT; fairseq-generate RAW", refused("not a whole checkpoint: Bad CRC-32"), flip_a_weight),
     row("another architecture", "align MODEL TEXT -o OUT; view MODEL TEXT; analyze singular MODEL TEXT; fairseq-generate RAW", refused("LSTMModel cannot be read"), make_lstm),
     row("parameters missing", "align MODEL TEXT -o OUT", refused("its parameters do not fit"), in_state(lambda state: state["model"].popitem())),
     row("parameters missing", "fairseq-generate RAW", refused("Missing key"), in_state(lambda state: state["model"].popitem())),
