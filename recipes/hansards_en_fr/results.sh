@@ -3,7 +3,7 @@
 #   EVALUATED=dev        the 37 trial pairs, for choices; otherwise the 447 test pairs (gold)
 #   PROGRAMS=DIR         where eflomal-align and fast_align are, if they are not on PATH; without them their rows are left out
 #   GUIDED=DIR           the work folder of recipes/guided with students of these models, for their rows
-#   LEARN_PAIRS=200000   of the training text, what the HMM learns from
+#   LEARN_PAIRS=200000   of the training text, what the HMM learns from; 0 leaves its rows out
 : "${EVALUATED:=gold}" "${PROGRAMS:=}" "${GUIDED:=}" "${LEARN_PAIRS:=200000}"
 . "$(dirname "${BASH_SOURCE[0]}")/settings.sh"
 OUT=$RESULTS/$EVALUATED
@@ -43,7 +43,9 @@ both_directions() { # NAME ARGUMENTS...
   [ -e "$OUT/$1" ] || normalign_with align "$FORWARD" "$TOKENIZED/$EVALUATED" "${both[@]}" -o "$OUT/$1" "${@:2}"
 }
 
-statistical() { # PROGRAM: learns from the training text and the sentences of gold and dev, once for both
+places() { sed -n 's/.*"readings": "\(.*\)".*/\1/p' "$CHOSEN.$1" | sed 's/norms://g'; } # DIRECTION: the layers, heads and steps that were chosen
+
+statistical() { # PROGRAM COMMAND: learns from the training text and the sentences of gold and dev, once for both
   local language way first=1 count
   PATH=${PROGRAMS:+$PROGRAMS:}$PATH command -v "$2" >/dev/null || return 0
   mkdir -p "$STATISTICAL"
@@ -79,13 +81,12 @@ for direction in $DIRECTIONS; do
   one_direction "looks.$direction.argmax" "$direction" --choice "$CHOSEN.$direction" --decide argmax
 done
 both_directions looks "${chosen[@]}"
-both_directions looks.weights --method weights
+both_directions looks.weights --method weights --readings "$(places "$FORWARD")" --reverse-readings "$(places "$BACKWARD")"
 for way in grow-diag grow-diag-free agreed-intersection; do both_directions "looks.$way" "${chosen[@]}" --symmetrize "$way"; done
-both_directions looks.learned "${chosen[@]}" "${hmm[@]}"
+if [ "$LEARN_PAIRS" -gt 0 ]; then both_directions looks.learned "${chosen[@]}" "${hmm[@]}"; fi
 if [ -e "$OUT/eflomal.forward" ]; then
   votes=(--vote "$OUT/eflomal.forward" "$OUT/eflomal.backward")
   both_directions looks.voted "${chosen[@]}" "${votes[@]}"
-  both_directions looks.learned.voted "${chosen[@]}" "${hmm[@]}" "${votes[@]}"
 fi
 if [ -n "$GUIDED" ]; then
   rows+=(guided)
