@@ -72,3 +72,20 @@ def test_an_error_of_ours_keeps_its_traceback_in_a_program_of_ones_own(tmp_path)
     assert result.returncode == 1
     assert "Traceback" in result.stderr
     assert result.stderr.rstrip().endswith("NormalignError: nowhere.pt: no such checkpoint")
+
+
+def test_what_fairseq_imports_later_is_the_real_package():
+    """fairseq gets stand-ins for packages of statistics while it is imported; a program that imports them does not."""
+    program = """
+import sys
+import fairseq_normalign.hosts.fairseq
+assert not [name for name, module in sys.modules.items() if type(module).__name__ == "_Later"]
+from fairseq.criterions.sentence_prediction import simple_accuracy, acc_and_f1
+import numpy as np
+print(acc_and_f1(np.array([1, 0, 1]), np.array([1, 1, 1]))["f1"])  # by the real package, imported now
+import scipy.stats, sklearn.metrics
+print(scipy.stats.pearsonr([1, 2, 3], [1, 2, 4]).statistic > 0.9, bool(sklearn.metrics.__file__))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["0.8", "True", "True"]
